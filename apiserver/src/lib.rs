@@ -1,0 +1,1 @@
+//! An in-memory Kubernetes API server: a pure machine, a listener and a binary.

@@ -1,0 +1,1 @@
+//! Benchmarks of Cloudcoil, side by side with its peer.

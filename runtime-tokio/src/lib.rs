@@ -1,0 +1,1 @@
+//! Cloudcoil on tokio, hyper and rustls.

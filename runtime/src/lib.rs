@@ -1,0 +1,1 @@
+//! The async API of Cloudcoil: clients, informers and controllers over any executor.

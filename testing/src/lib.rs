@@ -1,0 +1,1 @@
+//! Tests for operators: a real control plane to run against.

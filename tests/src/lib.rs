@@ -1,0 +1,1 @@
+//! The scenarios that hold for every part of Cloudcoil together.
