@@ -4,12 +4,28 @@
 //! [`Machine`]s: an adapter hands them finished effects and the time, and performs what they ask for.
 
 pub mod backoff;
+pub mod error;
+pub mod exchange;
 pub mod laws;
 pub mod machine;
+pub mod request;
+pub mod resource;
+pub mod response;
+pub mod status;
 pub mod time;
+mod unstructured;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
+pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
+pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
+pub use request::{
+    DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, WatchParams,
+    WriteParams,
+};
+pub use resource::{KnownResource, Resource, ResourceKey, ResourceType, Scope};
+pub use status::Status;
 pub use time::{Now, Time, UnixTime};
+pub use unstructured::Unstructured;
 
 pub use k8s_openapi;
