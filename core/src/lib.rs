@@ -11,6 +11,7 @@ pub mod machine;
 pub mod request;
 pub mod resource;
 pub mod response;
+pub mod selector;
 pub mod status;
 pub mod time;
 mod unstructured;
@@ -24,6 +25,7 @@ pub use request::{
     WriteParams,
 };
 pub use resource::{KnownResource, Resource, ResourceKey, ResourceType, Scope};
+pub use selector::{FieldSelector, FieldSelectorError, Selector, SelectorError};
 pub use status::Status;
 pub use time::{Now, Time, UnixTime};
 pub use unstructured::Unstructured;
