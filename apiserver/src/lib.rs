@@ -1,1 +1,3 @@
 //! An in-memory Kubernetes API server: a pure machine, a listener and a binary.
+
+pub mod kinds;
