@@ -8,6 +8,7 @@ pub mod error;
 pub mod exchange;
 pub mod laws;
 pub mod machine;
+pub mod patch;
 pub mod request;
 pub mod resource;
 pub mod response;
@@ -20,6 +21,7 @@ pub use backoff::{Backoff, BackoffPolicy, Random};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
+pub use patch::{JsonPatch, PatchError};
 pub use request::{
     DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, WatchParams,
     WriteParams,
