@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::config::ConfigError;
 use crate::status::Status;
 
 /// A failure of a request, a stream or a call: whose fault it is, and what it is about.
@@ -23,6 +24,9 @@ pub enum Error {
     /// An object does not fit the type it was asked as.
     #[error(transparent)]
     Decode(#[from] DecodeError),
+    /// There is no configuration to reach a cluster with, or it cannot be used.
+    #[error(transparent)]
+    Config(Box<ConfigError>),
     /// The time given for the call ran out.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
@@ -82,10 +86,11 @@ impl Error {
         }
     }
 
-    /// Whether the same request cannot succeed later: a client error other than 408, 410 and 429, or a misuse.
+    /// Whether the same request cannot succeed later: a client error other than 408, 410 and 429, a misuse,
+    /// or no configuration.
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Misuse(_) => true,
+            Self::Misuse(_) | Self::Config(_) => true,
             _ => self.code().is_some_and(|code| (400..500).contains(&code) && !matches!(code, 408 | 410 | 429)),
         }
     }
@@ -94,6 +99,12 @@ impl Error {
 impl From<Status> for Error {
     fn from(status: Status) -> Self {
         Self::Api(Box::new(status))
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(Box::new(error))
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Machine`]s: an adapter hands them finished effects and the time, and performs what they ask for.
 
 pub mod backoff;
+pub mod config;
 pub mod error;
 pub mod exchange;
 pub mod laws;

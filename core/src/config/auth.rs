@@ -1,0 +1,167 @@
+//! Credentials that go into a header.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+
+use super::ReadError;
+use crate::time::Time;
+
+/// Bytes that are not to be shown: no `Debug`, no `Display`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Box<[u8]>);
+
+impl Secret {
+    /// Keeps bytes from being shown.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into().into_boxed_slice())
+    }
+
+    /// The bytes.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What a request says about who sends it.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Auth {
+    /// Nothing, or a client certificate that says it.
+    Anonymous,
+    /// This header, made from a token or from a user name and a password.
+    Header(HeaderValue),
+    /// A token that a file holds, and that changes from time to time.
+    TokenFile(TokenFile),
+}
+
+impl Auth {
+    /// A bearer token; surrounding white space is cut off. `None` if it cannot stand in a header.
+    pub fn bearer(token: &[u8]) -> Option<Self> {
+        bearer(token).map(Self::Header)
+    }
+
+    /// A user name and a password.
+    pub fn basic(username: &str, password: &str) -> Self {
+        let text = STANDARD.encode(format!("{username}:{password}"));
+        let mut header = HeaderValue::from_str(&format!("Basic {text}")).expect("base64 is visible ASCII");
+        header.set_sensitive(true);
+        Self::Header(header)
+    }
+
+    /// The `Authorization` header to send now, marked as sensitive.
+    pub fn authorization(&self) -> Option<HeaderValue> {
+        match self {
+            Self::Anonymous => None,
+            Self::Header(header) => Some(header.clone()),
+            Self::TokenFile(file) => Some(file.header.clone()),
+        }
+    }
+}
+
+impl fmt::Debug for Auth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anonymous => f.write_str("Anonymous"),
+            Self::Header(_) => f.write_str("Header"),
+            Self::TokenFile(file) => f.debug_tuple("TokenFile").field(&file.path).finish(),
+        }
+    }
+}
+
+/// A token in a file, such as a projected service account token, which the kubelet replaces before it expires.
+///
+/// See <https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken>.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenFile {
+    path: PathBuf,
+    header: HeaderValue,
+    read: Option<Time>,
+}
+
+impl TokenFile {
+    /// How long a token is used before the file is read again.
+    pub const PERIOD: Duration = Duration::from_secs(60);
+
+    /// The file at `path`, which has just been read. `None` if its content cannot stand in a header.
+    pub fn new(path: PathBuf, content: &[u8]) -> Option<Self> {
+        Some(Self { path, header: bearer(content)?, read: None })
+    }
+
+    /// The file, if it is to be read again; the answer goes to [`reread`](Self::reread).
+    ///
+    /// The period starts at the first call, and asking counts as reading, so one caller of many reads.
+    pub fn due(&mut self, now: Time) -> Option<PathBuf> {
+        let due = self.read.is_some_and(|read| now.since(read) >= Self::PERIOD);
+        if due || self.read.is_none() {
+            self.read = Some(now);
+        }
+        due.then(|| self.path.clone())
+    }
+
+    /// Takes what the file holds now. The last good token stays when there is none.
+    pub fn reread(&mut self, content: Result<&[u8], ReadError>) {
+        if let Some(header) = content.ok().and_then(bearer) {
+            self.header = header;
+        }
+    }
+}
+
+/// `Bearer` and the token; `None` when there is none, or one that would end the header early.
+fn bearer(token: &[u8]) -> Option<HeaderValue> {
+    let token = token.trim_ascii();
+    if token.is_empty() {
+        return None;
+    }
+    let mut header = HeaderValue::from_bytes(&[b"Bearer ", token].concat()).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(auth: &Auth) -> Option<String> {
+        auth.authorization().map(|header| header.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_token_is_trimmed_and_must_fit_a_header() {
+        assert_eq!(text(&Auth::bearer(b" abc\r\n").unwrap()), Some("Bearer abc".into()));
+        assert!(Auth::bearer(b"\n").is_none());
+        assert!(Auth::bearer(b"a\nb").is_none());
+        assert!(Auth::bearer("a\u{1b}b".as_bytes()).is_none());
+    }
+
+    #[test]
+    fn basic_credentials_are_encoded() {
+        assert_eq!(text(&Auth::basic("me", "pass:word")), Some("Basic bWU6cGFzczp3b3Jk".into()));
+    }
+
+    #[test]
+    fn a_token_file_is_read_each_minute_and_the_last_good_token_stays() {
+        let mut file = TokenFile::new("/t".into(), b"abc\n").unwrap();
+        let token = |file: &TokenFile| text(&Auth::TokenFile(file.clone())).unwrap();
+        assert_eq!((file.due(Time::from_secs(1)), file.due(Time::from_secs(60))), (None, None));
+        assert_eq!(file.due(Time::from_secs(61)), Some("/t".into()));
+        assert_eq!(file.due(Time::from_secs(61)), None, "one reader is enough");
+        file.reread(Ok(b"def\r\n"));
+        assert_eq!(token(&file), "Bearer def");
+        assert_eq!(file.due(Time::from_secs(122)), Some("/t".into()));
+        file.reread(Err(ReadError::NotFound));
+        file.reread(Ok(b""));
+        assert_eq!(token(&file), "Bearer def");
+    }
+
+    #[test]
+    fn nothing_shows_a_secret() {
+        let file = TokenFile::new("/t".into(), b"s3cret").unwrap();
+        let shown = format!("{:?} {:?}", Auth::TokenFile(file), Auth::bearer(b"s3cret"));
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}
