@@ -30,6 +30,9 @@ pub enum Error {
     /// The time given for the call ran out.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
+    /// The caller gave the call up.
+    #[error("the call was cancelled")]
+    Cancelled,
     /// The caller asked for what cannot be: to be mended in the program, never caused by what a server sends.
     #[error("{0}")]
     Misuse(Box<str>),

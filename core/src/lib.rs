@@ -4,12 +4,17 @@
 //! [`Machine`]s: an adapter hands them finished effects and the time, and performs what they ask for.
 
 pub mod backoff;
+mod call;
 pub mod config;
 pub mod error;
 pub mod exchange;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod laws;
 pub mod machine;
+mod owner;
 pub mod patch;
+mod queue;
 pub mod request;
 pub mod resource;
 pub mod response;
@@ -19,10 +24,13 @@ pub mod time;
 mod unstructured;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
+pub use call::{Call, CallInput, CallOutput};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
+pub use owner::{Owner, owner_key};
 pub use patch::{JsonPatch, PatchError};
+pub use queue::{QueueConfig, QueueInput, QueueOutput, WorkQueue};
 pub use request::{
     DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, WatchParams,
     WriteParams,
