@@ -10,6 +10,7 @@ pub mod error;
 pub mod exchange;
 #[doc(hidden)]
 pub mod fuzz;
+pub mod jsonpath;
 pub mod laws;
 pub mod machine;
 mod owner;
@@ -27,6 +28,7 @@ pub use backoff::{Backoff, BackoffPolicy, Random};
 pub use call::{Call, CallInput, CallOutput};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
+pub use jsonpath::{JsonPath, JsonPathError};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use owner::{Owner, owner_key};
 pub use patch::{JsonPatch, PatchError};
