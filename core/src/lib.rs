@@ -15,6 +15,7 @@ pub mod laws;
 pub mod machine;
 mod owner;
 pub mod patch;
+pub mod quantity;
 mod queue;
 pub mod request;
 pub mod resource;
@@ -32,6 +33,7 @@ pub use jsonpath::{JsonPath, JsonPathError};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use owner::{Owner, owner_key};
 pub use patch::{JsonPatch, PatchError};
+pub use quantity::{Quantity, QuantityError};
 pub use queue::{QueueConfig, QueueInput, QueueOutput, WorkQueue};
 pub use request::{
     DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, WatchParams,
