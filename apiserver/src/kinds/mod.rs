@@ -16,11 +16,22 @@
 //! assert!(spec.structure().is_some() && spec.omit_empty);
 //! ```
 
+mod form;
+#[doc(hidden)]
+pub mod fuzz;
+#[cfg(test)]
+mod golden;
+mod protobuf;
+mod quantity;
 mod table;
+mod wire;
 
 use std::collections::BTreeMap;
 
+pub use protobuf::ProtobufError;
+pub use quantity::{QuantityError, canonical_quantity};
 pub use table::TableError;
+pub use wire::Fault;
 
 /// Every built-in group, resource, kind and type, in the order of the discovery documents.
 ///
@@ -33,6 +44,8 @@ pub struct Kinds {
     kinds: BTreeMap<[&'static str; 3], Kind>,
     everywhere: BTreeMap<&'static str, StructId>,
     structs: Vec<Struct>,
+    /// The type of a schema in a CustomResourceDefinition, which some shapes hold.
+    schema: StructId,
 }
 
 impl Kinds {
@@ -64,13 +77,13 @@ impl Kinds {
         self.resource_index.get(&[group, version, plural]).map(|&index| &self.resources[index])
     }
 
-    /// The kind of this name: one of a resource or subresource, `Status`, or the options of a request
+    /// The kind of this name: one of a resource or subresource, or `Status` or the options of a request
     /// (`DeleteOptions`, …), which exist in every group and version.
     pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<Kind> {
         if let Some(found) = self.kinds.get(&[group, version, kind]) {
             return Some(*found);
         }
-        let (name, structure) = self.everywhere.get_key_value(kind)?;
+        let (name, structure) = self.everywhere.get_key_value(kind).filter(|_| !version.is_empty())?;
         Some(Kind { kind: name, structure: *structure })
     }
 

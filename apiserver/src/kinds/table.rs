@@ -22,6 +22,9 @@ pub(super) fn parse(table: &'static str) -> Result<Kinds, TableError> {
     for (index, line) in table.lines().enumerate() {
         reader.line(line).map_err(|reason| TableError { line: index + 1, reason })?;
     }
+    let schema = ("apiextensions/v1", "JSONSchemaProps");
+    let no_schema = || TableError { line: table.lines().count(), reason: format!("no type {}.{}", schema.0, schema.1) };
+    let schema = reader.ids.get(&schema).copied().ok_or_else(no_schema)?;
     let resource_index =
         reader.resources.iter().enumerate().map(|(index, r)| ([r.group, r.version, r.plural], index)).collect();
     Ok(Kinds {
@@ -31,6 +34,7 @@ pub(super) fn parse(table: &'static str) -> Result<Kinds, TableError> {
         kinds: reader.kinds,
         everywhere: reader.everywhere,
         structs: reader.structs,
+        schema,
     })
 }
 

@@ -75,7 +75,11 @@ func generate() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []file{{"table.txt", table}}, nil
+	golden, err := writeGolden()
+	if err != nil {
+		return nil, err
+	}
+	return []file{{"table.txt", table}, {"golden.txt", golden}}, nil
 }
 
 // kubernetesSource is the folder of the module k8s.io/kubernetes, fetched when it is not in the cache. It is

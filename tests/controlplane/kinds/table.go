@@ -32,8 +32,9 @@ const header = `# Built-in kinds of Kubernetes %s. Written by tests/controlplane
 
 var stable = regexp.MustCompile(`^v[0-9]+$`)
 
-// The options a request body may hold; they are registered again in every group and version.
-var options = []string{"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"}
+// What a body may hold besides the kinds in discovery, in any group and version: the options of a request, and
+// the answer to it.
+var everywhere = []string{"DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions", "Status"}
 
 func newScheme() (*runtime.Scheme, error) {
 	types := runtime.NewScheme()
@@ -69,8 +70,7 @@ func writeTable(root string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// bodyKinds are the Go types of every kind a request may carry, each with its groups and versions ("*" for
-// all of them): the kinds in discovery, and those of requests everywhere.
+// bodyKinds are the Go types of every kind a body may hold, each with its group and version, "*" for all of them.
 func bodyKinds(types *runtime.Scheme, discovery *discovery) (map[reflect.Type]string, error) {
 	kinds := map[reflect.Type]string{}
 	for _, gvk := range discovery.kinds() {
@@ -78,17 +78,13 @@ func bodyKinds(types *runtime.Scheme, discovery *discovery) (map[reflect.Type]st
 		if !ok {
 			return nil, fmt.Errorf("%s is in discovery but not in the scheme", gvk)
 		}
-		kinds[known] = groupVersion(gvk.GroupVersion())
+		kinds[known] = gvk.GroupVersion().String()
 	}
-	for _, kind := range options {
+	for _, kind := range everywhere {
 		kinds[types.AllKnownTypes()[schema.GroupVersionKind{Version: "v1", Kind: kind}]] = "*"
 	}
-	status := schema.GroupVersionKind{Version: "v1", Kind: "Status"}
-	kinds[types.AllKnownTypes()[status]] = groupVersion(status.GroupVersion())
 	return kinds, nil
 }
-
-func groupVersion(gv schema.GroupVersion) string { return gv.String() }
 
 // A struct type as the table names it.
 type structType struct {
