@@ -59,6 +59,11 @@ impl Call {
         matches!(self.state, State::Done)
     }
 
+    /// The source of tickets, for whatever the same parent asks for next.
+    pub fn into_tickets(self) -> Tickets {
+        self.tickets
+    }
+
     fn send(&mut self, now: Now, request: HttpRequest, out: &mut Outbox<CallOutput>) {
         let ticket = self.tickets.issue();
         let give_up = self.timeout.map(|timeout| now.mono + timeout);

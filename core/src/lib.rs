@@ -14,6 +14,7 @@ pub mod jsonpath;
 pub mod laws;
 pub mod machine;
 mod owner;
+mod pass;
 pub mod patch;
 pub mod quantity;
 mod queue;
@@ -32,6 +33,10 @@ pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use owner::{Owner, owner_key};
+pub use pass::{
+    Finished, Next, ObjectVersion, Outcome, Pass, PassConfig, PassError, PassInput, PassOutput, PassResult,
+    StatusEndpoint, Update, Verdict,
+};
 pub use patch::{JsonPatch, PatchError};
 pub use quantity::{Quantity, QuantityError};
 pub use queue::{QueueConfig, QueueInput, QueueOutput, WorkQueue};
