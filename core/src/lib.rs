@@ -12,6 +12,7 @@ pub mod exchange;
 pub mod fuzz;
 pub mod jsonpath;
 pub mod laws;
+pub mod list;
 pub mod machine;
 mod owner;
 mod pass;
@@ -31,6 +32,7 @@ pub use call::{Call, CallInput, CallOutput};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use jsonpath::{JsonPath, JsonPathError};
+pub use list::{Deleted, ResourceList};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use owner::{Owner, owner_key};
 pub use pass::{

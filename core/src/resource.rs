@@ -146,6 +146,12 @@ pub trait Resource: Clone + Debug + Serialize + DeserializeOwned + Send + Sync +
     /// The object's metadata, to be changed.
     fn metadata_mut(&mut self) -> MetadataMut<'_>;
 
+    /// Fills in `apiVersion` and `kind`, which the API server leaves out of the objects in a list. For types that hold
+    /// them as fields; those that know them from their Rust type have nothing to do.
+    fn fill_type(&mut self, api_version: &str, kind: &str) {
+        let _ = (api_version, kind);
+    }
+
     /// The name; empty while the object has none.
     fn name(&self) -> &str {
         self.metadata().text("name").unwrap_or_default()

@@ -17,13 +17,15 @@ use crate::status::Status;
 /// [`Error::Api`] when the API server refused, [`Error::Body`] when the body is not the API server's (HTML, empty,
 /// truncated, not UTF-8, no object), [`Error::Decode`] when the object does not fit `T`.
 pub fn decode<T: DeserializeOwned>(answer: &Answer) -> Result<T, Error> {
+    decode_borrowed(answer)
+}
+
+/// As [`decode`], for a value that borrows from the answer.
+pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(answer: &'a Answer) -> Result<T, Error> {
     check(answer)?;
     let text = str::from_utf8(&answer.body).map_err(|_| not_json(answer, BodyProblem::NotUtf8))?;
     serde_json::from_str(text).map_err(|error| match error.classify() {
-        Category::Data if text.trim_start().starts_with('{') => match decode_object::<T>(text) {
-            Err(error) => Error::Decode(error),
-            Ok(_) => not_json(answer, BodyProblem::NotJson),
-        },
+        Category::Data if text.trim_start().starts_with('{') => Error::Decode(fault_of::<T>(text, "object")),
         Category::Eof => not_json(answer, BodyProblem::Truncated),
         _ => not_json(answer, BodyProblem::NotJson),
     })
@@ -51,15 +53,22 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// # Errors
 /// A [`DecodeError`] that names the object and the field that does not fit.
 pub fn decode_object<T: DeserializeOwned>(json: &str) -> Result<T, DecodeError> {
-    serde_json::from_str(json).map_err(|_| {
-        // The path costs time to keep, so it is looked for only once there is something wrong.
-        let deserializer = &mut serde_json::Deserializer::from_str(json);
-        let (path, message) = match serde_path_to_error::deserialize::<_, T>(deserializer) {
-            Err(error) => (path_of(error.path()), error.inner().to_string()),
-            Ok(_) => (String::new(), "trailing characters after the object".to_owned()),
-        };
-        DecodeError { object: name_of(json), path: path.into(), message: message.into() }
-    })
+    decode_item(json, "object")
+}
+
+/// As [`decode_object`]; `kind` is what an error calls an object that does not name its own.
+pub(crate) fn decode_item<T: DeserializeOwned>(json: &str, kind: &str) -> Result<T, DecodeError> {
+    serde_json::from_str(json).map_err(|_| fault_of::<T>(json, if kind.is_empty() { "object" } else { kind }))
+}
+
+/// Why a text is no `T`. The path costs time to keep, so it is looked for only once there is something wrong.
+fn fault_of<'a, T: Deserialize<'a>>(json: &'a str, kind: &str) -> DecodeError {
+    let deserializer = &mut serde_json::Deserializer::from_str(json);
+    let (path, message) = match serde_path_to_error::deserialize::<_, T>(deserializer) {
+        Err(error) => (path_of(error.path()), error.inner().to_string()),
+        Ok(_) => (String::new(), "trailing characters after the object".to_owned()),
+    };
+    DecodeError { object: name_of(json, kind), path: path.into(), message: message.into() }
 }
 
 fn path_of(path: &serde_path_to_error::Path) -> String {
@@ -94,7 +103,7 @@ struct MaybeStatus {
 }
 
 /// The kind, namespace and name of an object, as far as they can be read.
-fn name_of(json: &str) -> Box<str> {
+fn name_of(json: &str, default_kind: &str) -> Box<str> {
     #[derive(Deserialize, Default)]
     struct Named {
         kind: Option<String>,
@@ -107,7 +116,7 @@ fn name_of(json: &str) -> Box<str> {
         namespace: Option<String>,
     }
     let Named { kind, metadata } = serde_json::from_str(json).unwrap_or_default();
-    let kind = kind.unwrap_or_else(|| "object".to_owned());
+    let kind = kind.unwrap_or_else(|| default_kind.to_owned());
     match (metadata.namespace, metadata.name) {
         (Some(namespace), Some(name)) => format!("{kind} {namespace}/{name}"),
         (None, Some(name)) => format!("{kind} {name}"),
@@ -126,7 +135,7 @@ fn not_json(answer: &Answer, problem: BodyProblem) -> Error {
     body_error(answer, problem)
 }
 
-fn body_error(answer: &Answer, problem: BodyProblem) -> Error {
+pub(crate) fn body_error(answer: &Answer, problem: BodyProblem) -> Error {
     BodyError::new(answer.status.as_u16(), problem, &answer.body, retry_after(&answer.headers)).into()
 }
 

@@ -106,6 +106,14 @@ impl Resource for Unstructured {
         }
         MetadataMut::untyped(metadata.as_object_mut().expect("made an object above"))
     }
+
+    fn fill_type(&mut self, api_version: &str, kind: &str) {
+        for (field, value) in [("apiVersion", api_version), ("kind", kind)] {
+            if self.0.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
+                self.0.insert(field.to_owned(), Value::from(value));
+            }
+        }
+    }
 }
 
 #[cfg(test)]
