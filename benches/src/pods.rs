@@ -16,12 +16,18 @@ pub fn pod(index: usize, revision: u64) -> String {
     );
     json.push_str(r#""spec":{"volumes":["#);
     for volume in 0..4 {
-        let _ = write!(json, r#"{{"name":"config-{volume}","configMap":{{"name":"web-config-{volume}","defaultMode":420}}}},"#);
+        let _ = write!(
+            json,
+            r#"{{"name":"config-{volume}","configMap":{{"name":"web-config-{volume}","defaultMode":420}}}},"#
+        );
     }
     let _ = write!(json, r#"{{"name":"kube-api-access-{index:05}","projected":{PROJECTED}}}],"containers":["#);
     for container in 0..2 {
         let comma = if container == 0 { "" } else { "," };
-        let _ = write!(json, r#"{comma}{{"name":"c{container}","image":"images.example/team-{namespace}/web:{container}.14.2","args":["--listen=:8080","--log-level=info","--upstream=http://127.0.0.1:9000"],"ports":[{{"name":"http","containerPort":8080,"protocol":"TCP"}},{{"name":"metrics","containerPort":9102,"protocol":"TCP"}}],{CONTAINER}}}"#);
+        let _ = write!(
+            json,
+            r#"{comma}{{"name":"c{container}","image":"images.example/team-{namespace}/web:{container}.14.2","args":["--listen=:8080","--log-level=info","--upstream=http://127.0.0.1:9000"],"ports":[{{"name":"http","containerPort":8080,"protocol":"TCP"}},{{"name":"metrics","containerPort":9102,"protocol":"TCP"}}],{CONTAINER}}}"#
+        );
     }
     let _ = write!(
         json,
@@ -42,7 +48,12 @@ pub fn watch(count: usize) -> Vec<u8> {
     for n in 0..count {
         let revision = 1000 + n as u64;
         let line = if n % 100 == 99 {
-            event("BOOKMARK", &format!(r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"resourceVersion":"{revision}","creationTimestamp":null}},"spec":{{"containers":null}},"status":{{}}}}"#))
+            event(
+                "BOOKMARK",
+                &format!(
+                    r#"{{"kind":"Pod","apiVersion":"v1","metadata":{{"resourceVersion":"{revision}","creationTimestamp":null}},"spec":{{"containers":null}},"status":{{}}}}"#
+                ),
+            )
         } else if n < count / 2 {
             event("ADDED", &pod(n, revision))
         } else {
@@ -56,7 +67,10 @@ pub fn watch(count: usize) -> Vec<u8> {
 /// The body of a list of the first `count` Pods.
 pub fn list(count: usize) -> String {
     let pods: Vec<String> = (0..count).map(|index| pod(index, 1000 + index as u64)).collect();
-    format!(r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"20000"}},"items":[{}]}}"#, pods.join(","))
+    format!(
+        r#"{{"kind":"PodList","apiVersion":"v1","metadata":{{"resourceVersion":"20000"}},"items":[{}]}}"#,
+        pods.join(",")
+    )
 }
 
 const MANAGED_SPEC: &str = r#"{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},"f:generateName":{},"f:labels":{".":{},"f:app":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/managed-by":{},"f:pod-template-hash":{},"f:tier":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"91b5cb5a-0000-4f7e-8e00-000000000000\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c0\"}":{".":{},"f:args":{},"f:env":{},"f:image":{},"f:name":{},"f:ports":{},"f:resources":{}},"k:{\"name\":\"c1\"}":{".":{},"f:args":{},"f:image":{},"f:name":{}}},"f:dnsPolicy":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:volumes":{}}}}"#;

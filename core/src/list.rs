@@ -114,13 +114,7 @@ impl<K: Resource> Deleted<K> {
     /// # Errors
     /// As [`response::decode`].
     pub fn decode(answer: &Answer) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Typed<'a> {
-            #[serde(borrow)]
-            kind: Option<Cow<'a, str>>,
-        }
-        let typed: Typed<'_> = response::decode_borrowed(answer)?;
-        if typed.kind.as_deref() == Some("Status") {
+        if response::is_status(answer)? {
             response::decode(answer).map(|status| Self::Status(Box::new(status)))
         } else {
             response::decode(answer).map(|object| Self::Object(Box::new(object)))

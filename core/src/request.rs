@@ -111,7 +111,7 @@ impl Requests {
     ) -> Result<Request<Bytes>, Error> {
         let mut query = self.object_path(name, Some(subresource))?.query();
         params.write(&mut query);
-        let body = serde_json::to_value(object).map_err(not_json)?;
+        let body = to_json(object)?;
         self.write(Method::POST, query.finish(), body)
     }
 
@@ -128,11 +128,7 @@ impl Requests {
     ) -> Result<Request<Bytes>, Error> {
         let mut query = self.object_path(name, subresource)?.query();
         params.write(&mut query);
-        let body = if subresource.is_none_or(|sub| sub == "status") {
-            self.body(object)?
-        } else {
-            serde_json::to_value(object).map_err(not_json)?
-        };
+        let body = if subresource.is_none_or(|sub| sub == "status") { self.body(object)? } else { to_json(object)? };
         self.write(Method::PUT, query.finish(), body)
     }
 
@@ -215,7 +211,7 @@ impl Requests {
 
     /// The object as JSON, with `apiVersion` and `kind`, which the API server wants in every body.
     fn body(&self, object: &impl Serialize) -> Result<Value, Error> {
-        let mut body = serde_json::to_value(object).map_err(not_json)?;
+        let mut body = to_json(object)?;
         let Some(fields) = body.as_object_mut() else {
             return Err(Error::misuse("the body of a request must be an object"));
         };
@@ -239,6 +235,14 @@ fn build(builder: http::request::Builder, body: Bytes) -> Result<Request<Bytes>,
         .header(header::ACCEPT, "application/json")
         .body(body)
         .map_err(|error| Error::misuse(format!("the request cannot be written: {error}")))
+}
+
+/// An object as JSON.
+///
+/// # Errors
+/// [`Error::Misuse`] when it cannot be written as JSON.
+pub fn to_json(object: &impl Serialize) -> Result<Value, Error> {
+    serde_json::to_value(object).map_err(not_json)
 }
 
 fn not_json(error: serde_json::Error) -> Error {

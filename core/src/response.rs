@@ -1,5 +1,6 @@
 //! From the bytes of an answer to a typed value or a typed error.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderMap, header};
@@ -29,6 +30,20 @@ pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(answer: &'a Answer) -> Res
         Category::Eof => not_json(answer, BodyProblem::Truncated),
         _ => not_json(answer, BodyProblem::NotJson),
     })
+}
+
+/// Whether a success carries a [`Status`], as it may where an object could come too.
+///
+/// # Errors
+/// As [`decode`].
+pub fn is_status(answer: &Answer) -> Result<bool, Error> {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(borrow)]
+        kind: Option<Cow<'a, str>>,
+    }
+    let Typed { kind } = decode_borrowed(answer)?;
+    Ok(kind.as_deref() == Some("Status"))
 }
 
 /// Whether an answer is a success; its body is not looked at when it is.

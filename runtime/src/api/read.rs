@@ -1,0 +1,187 @@
+//! Lists, whole, by page and as a stream.
+
+use std::fmt::Display;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use cloudcoil_core::{Error, ListParams, ListVersion, Resource, ResourceList};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
+
+use crate::Api;
+
+/// A list to be read: [`await`](IntoFuture) it whole, take one [`page`](List::page), or read it as a [`stream`](List::stream).
+#[derive(Debug)]
+#[must_use = "await it, or call `page` or `stream`"]
+pub struct List<K> {
+    api: Api<K>,
+    params: ListParams,
+}
+
+impl<K: Resource> List<K> {
+    pub(super) fn new(api: Api<K>) -> Self {
+        Self { api, params: ListParams::default() }
+    }
+
+    /// Only objects in this namespace.
+    pub fn namespace(self, namespace: &str) -> Self {
+        Self { api: self.api.namespace(namespace), ..self }
+    }
+
+    /// Objects in all namespaces.
+    pub fn all_namespaces(self) -> Self {
+        Self { api: self.api.all_namespaces(), ..self }
+    }
+
+    /// Only objects whose labels match: a selector as `kubectl -l` takes it, or a [`Selector`](cloudcoil_core::Selector).
+    pub fn labels(mut self, selector: impl Display) -> Self {
+        self.params.label_selector = Some(selector.to_string());
+        self
+    }
+
+    /// Only objects whose fields match: a selector as `kubectl --field-selector` takes it, or a
+    /// [`FieldSelector`](cloudcoil_core::FieldSelector).
+    pub fn fields(mut self, selector: impl Display) -> Self {
+        self.params.field_selector = Some(selector.to_string());
+        self
+    }
+
+    /// The most objects in one page. A stream asks for pages of 500 unless told otherwise; the other ways, for all at once.
+    pub fn limit(mut self, limit: u32) -> Self {
+        self.params.limit = Some(limit);
+        self
+    }
+
+    /// Start with the page that this token names.
+    pub fn continue_from(mut self, token: impl Into<String>) -> Self {
+        self.params.continue_token = Some(token.into());
+        self
+    }
+
+    /// How new the list must be; as new as can be, unless told otherwise.
+    pub fn version(mut self, version: ListVersion) -> Self {
+        self.params.version = version;
+        self
+    }
+
+    /// How long the server may take over one page, in whole seconds.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.params.timeout = Some(timeout);
+        self
+    }
+
+    /// Reads one page. Objects that do not fit their type are in its [`errors`](ResourceList::errors).
+    ///
+    /// # Errors
+    /// As [`Api::get`]; one for which [`is_expired`](Error::is_expired) holds when the continue token is too old.
+    pub async fn page(&self) -> Result<ResourceList<K>, Error> {
+        let request = self.api.requests.list(&self.params)?;
+        let mut list = ResourceList::decode(&self.api.client.request(request).await?)?;
+        let resource_type = self.api.resource_type();
+        for object in &mut list.items {
+            let object: &mut K = object;
+            object.fill_type(&resource_type.api_version(), &resource_type.kind);
+        }
+        Ok(list)
+    }
+
+    /// Reads the objects page by page, as they are asked for. One that does not fit its type is an error among them, and
+    /// the stream goes on; any other error ends it.
+    ///
+    /// If the token of the next page is too old by the time it is asked for, the server's offer to go on from the newest
+    /// version is taken: objects that were created or deleted since the first page may then be missed or reported.
+    pub fn stream(mut self) -> ListStream<K> {
+        self.params.limit.get_or_insert(PAGE);
+        let pages = stream::unfold(Some(self), |list| async move {
+            let list = list?;
+            match list.page().await {
+                Ok(page) => {
+                    let next = page.continue_token.clone().map(|token| list.following(token));
+                    Some((Ok(page), next))
+                }
+                Err(error) => match fresh_token(&error) {
+                    Some(token) => Some((Ok(ResourceList::default()), Some(list.following(token)))),
+                    None => Some((Err(error), None)),
+                },
+            }
+        });
+        let objects = pages.flat_map(|page| match page {
+            Ok(ResourceList { items, errors, .. }) => {
+                let errors = errors.into_iter().map(|error| Err(error.into()));
+                stream::iter(items.into_iter().map(Ok).chain(errors)).left_stream()
+            }
+            Err(error) => stream::iter([Err(error)]).right_stream(),
+        });
+        ListStream(objects.boxed())
+    }
+
+    /// Reads all pages. If a token expires on the way, everything is read anew at once.
+    async fn whole(mut self) -> Result<ResourceList<K>, Error> {
+        let mut whole = ResourceList::default();
+        loop {
+            let page = match self.page().await {
+                Err(error) if error.is_expired() && self.params.continue_token.is_some() && !whole.items.is_empty() => {
+                    self.params = ListParams { continue_token: None, limit: None, ..self.params };
+                    whole = ResourceList::default();
+                    continue;
+                }
+                page => page?,
+            };
+            let next = page.continue_token.clone();
+            whole.append(page);
+            match next {
+                Some(token) => self = self.following(token),
+                None => break,
+            }
+        }
+        match whole.errors.first() {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(whole),
+        }
+    }
+
+    /// The list whose first page comes after this one's: the token stands for the version too.
+    fn following(self, token: String) -> Self {
+        let params = ListParams { continue_token: Some(token), version: ListVersion::MostRecent, ..self.params };
+        Self { params, ..self }
+    }
+}
+
+/// All pages of the list, one after the other. Fails if one object does not fit its type: use [`List::page`] or [`List::stream`] to
+/// have the others.
+impl<K: Resource> IntoFuture for List<K> {
+    type Output = Result<ResourceList<K>, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.whole())
+    }
+}
+
+/// The objects of a list, page after page; see [`List::stream`].
+#[must_use = "streams do nothing unless polled"]
+pub struct ListStream<K>(BoxStream<'static, Result<K, Error>>);
+
+impl<K> Stream for ListStream<K> {
+    type Item = Result<K, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_next_unpin(context)
+    }
+}
+
+impl<K> std::fmt::Debug for ListStream<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ListStream")
+    }
+}
+
+/// The token with which a list whose own has expired can go on.
+fn fresh_token(error: &Error) -> Option<String> {
+    let status = error.status().filter(|_| error.is_expired())?;
+    Some(status.metadata.continue_token.clone()).filter(|token| !token.is_empty())
+}
+
+/// As many as `kubectl` asks for at a time.
+const PAGE: u32 = 500;

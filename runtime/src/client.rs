@@ -1,0 +1,133 @@
+//! The way to one API server.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloudcoil_core::{
+    Answer, Call, CallInput, CallOutput, Error, HttpEvent, KnownResource, ResourceType, Tickets, Unstructured,
+};
+use http::Request;
+
+use crate::driver::{Driver, HttpMachine, Port, Said};
+use crate::exchanges::Exchanges;
+use crate::{Api, Runtime, Transport};
+
+/// A connection to one API server, as one identity. Cheap to clone; clones share everything.
+///
+/// ```no_run
+/// use cloudcoil_runtime::{Client, Error, Resource};
+/// use cloudcoil_core::k8s_openapi::api::core::v1::Pod;
+/// use futures_util::TryStreamExt;
+///
+/// async fn names(client: Client) -> Result<(), Error> {
+///     let mut pods = client.api::<Pod>().list().labels("app in (web, api)").limit(500).stream();
+///     while let Some(pod) = pods.try_next().await? {
+///         println!("{}", pod.name());
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    namespace: Arc<str>,
+    timeout: Option<Duration>,
+}
+
+struct Shared {
+    runtime: Arc<dyn Runtime>,
+    transport: Arc<dyn Transport>,
+}
+
+impl Client {
+    /// A client whose default namespace is `default`.
+    pub fn new(runtime: Arc<dyn Runtime>, transport: Arc<dyn Transport>) -> Self {
+        Self {
+            shared: Arc::new(Shared { runtime, transport }),
+            namespace: "default".into(),
+            timeout: Some(Call::TIMEOUT),
+        }
+    }
+
+    /// The same, with another namespace where none is named.
+    #[must_use]
+    pub fn with_default_namespace(self, namespace: &str) -> Self {
+        Self { namespace: namespace.into(), ..self }
+    }
+
+    /// The same, with another time limit for every single request, from sending it to the end of the answer; `None`
+    /// waits for ever. It is 30 seconds unless set. Watches are not limited by it.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// The namespace that is meant where none is named.
+    pub fn default_namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Objects of a type that Rust knows, in the default namespace.
+    pub fn api<K: KnownResource>(&self) -> Api<K> {
+        Api::new(self.clone(), K::resource_type())
+    }
+
+    /// Objects of any type, in the default namespace.
+    ///
+    /// ```no_run
+    /// use cloudcoil_runtime::{Client, Error, ResourceType, Scope};
+    ///
+    /// async fn size(client: Client) -> Result<Option<i64>, Error> {
+    ///     let widgets = ResourceType::new("example.com", "v1", "Widget", "widgets", Scope::Namespaced);
+    ///     let widget = client.api_for(widgets).get("w").await?;
+    ///     Ok(widget.pointer("/spec/size").and_then(|size| size.as_i64()))
+    /// }
+    /// ```
+    pub fn api_for(&self, resource_type: ResourceType) -> Api<Unstructured> {
+        Api::new(self.clone(), resource_type)
+    }
+
+    /// Sends any request; its URI is a path and query. Every answer is `Ok`, whatever its code.
+    ///
+    /// # Errors
+    /// [`Error::Network`], or [`Error::TimedOut`].
+    pub async fn request(&self, request: Request<Bytes>) -> Result<Answer, Error> {
+        let call = Call::new(request.into(), Tickets::new(0)).timeout(self.timeout);
+        Driver::new(call, self.port()).event().await
+    }
+
+    /// The executor and its clocks.
+    pub fn runtime(&self) -> &Arc<dyn Runtime> {
+        &self.shared.runtime
+    }
+
+    pub(crate) fn port(&self) -> Port {
+        let Shared { runtime, transport } = &*self.shared;
+        Port::new(runtime.clone(), Exchanges::new(transport.clone(), runtime.clone()))
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("namespace", &self.namespace)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpMachine for Call {
+    type Event = Result<Answer, Error>;
+
+    fn hear(event: HttpEvent) -> CallInput {
+        CallInput::Http(event)
+    }
+
+    fn sort(output: CallOutput) -> Said<Self::Event> {
+        match output {
+            CallOutput::Http(effect) => Said::Effect(effect),
+            CallOutput::Done(result) => Said::Event(result),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The one async loop: step a machine, perform what it asks for, wait for an input or its deadline.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use cloudcoil_core::{Deadline, HttpEffect, HttpEvent, Machine, Outbox, Time};
+use futures_util::future::BoxFuture;
+
+use crate::Runtime;
+use crate::exchanges::Exchanges;
+
+/// A machine whose only effects are HTTP; everything else it says is for the one who drives it.
+pub(crate) trait HttpMachine: Machine {
+    /// What it says besides effects.
+    type Event;
+
+    fn hear(event: HttpEvent) -> Self::Input;
+
+    fn sort(output: Self::Output) -> Said<Self::Event>;
+}
+
+pub(crate) enum Said<E> {
+    Effect(HttpEffect),
+    Event(E),
+}
+
+/// Runs a machine for whoever polls it, and only then. Dropping it drops what is in flight.
+pub(crate) struct Driver<M: HttpMachine> {
+    machine: M,
+    port: Port,
+    out: Outbox<M::Output>,
+    deadline: Option<Deadline>,
+}
+
+impl<M: HttpMachine> Driver<M> {
+    pub(crate) fn new(machine: M, port: Port) -> Self {
+        Self { deadline: machine.deadline(), machine, port, out: Outbox::new() }
+    }
+
+    /// The next event. Can be dropped while it waits: nothing is lost.
+    pub(crate) async fn event(&mut self) -> M::Event {
+        poll_fn(|context| self.poll_event(context)).await
+    }
+
+    pub(crate) fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<M::Event> {
+        loop {
+            while let Some(output) = self.out.pop() {
+                match M::sort(output) {
+                    Said::Effect(effect) => self.port.exchanges.perform(effect),
+                    Said::Event(event) => return Poll::Ready(event),
+                }
+            }
+            let input = ready!(self.port.poll(context, self.deadline)).map(M::hear);
+            self.step(input);
+        }
+    }
+
+    /// Hands the machine an input that does not come from the network, or lets it look at the clock.
+    pub(crate) fn step(&mut self, input: Option<M::Input>) {
+        self.deadline = self.machine.step(self.port.runtime.now(), input, &mut self.out);
+    }
+}
+
+/// Where a driver waits.
+pub(crate) struct Port {
+    runtime: Arc<dyn Runtime>,
+    exchanges: Exchanges,
+    sleep: Option<(Time, BoxFuture<'static, ()>)>,
+    turns: u32,
+}
+
+impl Port {
+    pub(crate) fn new(runtime: Arc<dyn Runtime>, exchanges: Exchanges) -> Self {
+        Self { runtime, exchanges, sleep: None, turns: 0 }
+    }
+
+    /// The next thing heard from the network, or `None` when it is time to look at the clock.
+    fn poll(&mut self, context: &mut Context<'_>, deadline: Option<Deadline>) -> Poll<Option<HttpEvent>> {
+        if self.turns >= MAX_TURNS {
+            self.turns = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let polled = match self.exchanges.poll_event(context) {
+            Poll::Ready(event) => Poll::Ready(Some(event)),
+            Poll::Pending => self.poll_deadline(context, deadline).map(|()| None),
+        };
+        self.turns = if polled.is_ready() { self.turns + 1 } else { 0 };
+        polled
+    }
+
+    /// A sleep that ends too early is kept rather than made anew for each later deadline: the machine compares clocks.
+    fn poll_deadline(&mut self, context: &mut Context<'_>, deadline: Option<Deadline>) -> Poll<()> {
+        let Some(Deadline { at, .. }) = deadline else {
+            self.sleep = None;
+            return Poll::Pending;
+        };
+        if at <= self.runtime.now().mono {
+            return Poll::Ready(());
+        }
+        if self.sleep.as_ref().is_none_or(|(until, _)| *until > at) {
+            self.sleep = Some((at, self.runtime.sleep_until(at)));
+        }
+        let (_, sleep) = self.sleep.as_mut().expect("set above");
+        ready!(Pin::new(sleep).poll(context));
+        self.sleep = None;
+        Poll::Ready(())
+    }
+}
+
+/// Inputs taken in a row before other tasks have their turn.
+const MAX_TURNS: u32 = 64;

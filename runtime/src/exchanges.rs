@@ -1,0 +1,106 @@
+//! The HTTP exchanges that a machine has in flight.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, Ticket, Time};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use http::Response;
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::{Body, Runtime, Transport};
+
+/// Sends requests and hands their answers on, one event at a time; dropping it drops every exchange.
+///
+/// A body is polled only when the next event is asked for, so a reader that lags holds up the server, not memory.
+pub(crate) struct Exchanges {
+    transport: Arc<dyn Transport>,
+    runtime: Arc<dyn Runtime>,
+    open: Vec<Exchange>,
+    /// Who is asked first next time, so that one busy exchange does not hide the others.
+    turn: usize,
+}
+
+impl Exchanges {
+    pub(crate) fn new(transport: Arc<dyn Transport>, runtime: Arc<dyn Runtime>) -> Self {
+        Self { transport, runtime, open: Vec::new(), turn: 0 }
+    }
+
+    pub(crate) fn perform(&mut self, effect: HttpEffect) {
+        match effect {
+            HttpEffect::Send { ticket, request } => {
+                let exchange = Exchange::start(ticket, request, &*self.transport, self.runtime.now().mono);
+                self.open.push(exchange);
+            }
+            HttpEffect::Cancel { ticket } => self.open.retain(|exchange| exchange.ticket != ticket),
+        }
+    }
+
+    /// The next event of any exchange; pending while there is none, and when nothing is in flight.
+    pub(crate) fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<HttpEvent> {
+        for _ in 0..self.open.len() {
+            self.turn = (self.turn + 1) % self.open.len();
+            if let Poll::Ready(event) = self.open[self.turn].poll_event(context) {
+                if let HttpEvent::Closed { result, .. } = &event {
+                    self.open.swap_remove(self.turn).report(result, self.runtime.now().mono);
+                }
+                return Poll::Ready(event);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+struct Exchange {
+    ticket: Ticket,
+    state: State,
+    sent: Time,
+    span: Span,
+}
+
+enum State {
+    Sending(BoxFuture<'static, Result<Response<Body>, NetworkError>>),
+    Receiving(Body),
+}
+
+impl Exchange {
+    fn start(ticket: Ticket, request: HttpRequest, transport: &dyn Transport, now: Time) -> Self {
+        let request = request.into_inner();
+        let (method, path) = (request.method().as_str(), request.uri().path());
+        let span = tracing::debug_span!("request", method, path, code = Empty);
+        let sending = span.in_scope(|| transport.send(request));
+        Self { ticket, state: State::Sending(sending), sent: now, span }
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<HttpEvent> {
+        let (ticket, _entered) = (self.ticket, self.span.enter());
+        Poll::Ready(match &mut self.state {
+            State::Sending(sending) => match ready!(Pin::new(sending).poll(context)) {
+                Err(error) => HttpEvent::Closed { ticket, result: Err(error) },
+                Ok(response) => {
+                    let (head, body) = response.into_parts();
+                    self.span.record("code", head.status.as_u16());
+                    self.state = State::Receiving(body);
+                    HttpEvent::Responded { ticket, status: head.status, headers: head.headers }
+                }
+            },
+            State::Receiving(body) => match ready!(body.poll_next_unpin(context)) {
+                Some(Ok(bytes)) => HttpEvent::Received { ticket, bytes },
+                Some(Err(error)) => HttpEvent::Closed { ticket, result: Err(error) },
+                None => HttpEvent::Closed { ticket, result: Ok(()) },
+            },
+        })
+    }
+
+    fn report(self, result: &Result<(), NetworkError>, now: Time) {
+        let _entered = self.span.enter();
+        let elapsed = now.since(self.sent);
+        match result {
+            Ok(()) => tracing::debug!(?elapsed, "answered"),
+            Err(error) => tracing::debug!(?elapsed, %error, "failed"),
+        }
+    }
+}

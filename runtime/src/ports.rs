@@ -1,0 +1,44 @@
+//! What an adapter supplies.
+
+use bytes::Bytes;
+use cloudcoil_core::{NetworkError, Now, Time};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use http::{Request, Response};
+
+/// An executor and its clocks.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use cloudcoil_runtime::{Client, Runtime, Transport};
+///
+/// fn client(runtime: Arc<dyn Runtime>, transport: Arc<dyn Transport>) -> Client {
+///     Client::new(runtime, transport).with_default_namespace("team")
+/// }
+/// ```
+pub trait Runtime: Send + Sync + 'static {
+    /// Both clocks. The monotonic one starts anywhere and never goes back.
+    fn now(&self) -> Now;
+
+    /// Ends at `at` or later, never before. Must be cheap to drop.
+    fn sleep_until(&self, at: Time) -> BoxFuture<'static, ()>;
+
+    /// Runs a task to its end, on whichever thread. A panic in it must not reach the caller.
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// A number that differs from call to call and from process to process; a simulation draws it from its own seed.
+    fn seed(&self) -> u64;
+}
+
+/// Carries requests to one API server.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends a request and answers once the head of the answer is there. The URI is a path and query, to be resolved
+    /// against the server's address; credentials are added here. Redirects are not followed.
+    ///
+    /// Sets no time limit to the answer: watches stay open for hours. Dropping the future, or the body, gives up the
+    /// exchange and closes its stream or connection at once.
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Body>, NetworkError>>;
+}
+
+/// The body of an answer, in pieces cut anywhere. It is read no faster than it is polled, and ends after an error.
+pub type Body = BoxStream<'static, Result<Bytes, NetworkError>>;

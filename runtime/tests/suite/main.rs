@@ -1,0 +1,6 @@
+//! The async API in virtual time, against a server that plays a script.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod api;
+mod common;
