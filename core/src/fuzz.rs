@@ -1,3 +1,6 @@
 //! The bodies of the fuzz targets, here so that every build compiles them.
 
+pub use crate::patch::fuzz::patch;
+pub use crate::quantity::fuzz::quantity;
 pub use crate::queue::model::queue_ops;
+pub use crate::selector::fuzz::selector;

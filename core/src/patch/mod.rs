@@ -5,6 +5,7 @@
 
 mod apply;
 mod diff;
+pub(crate) mod fuzz;
 mod guard;
 mod merge;
 mod pointer;

@@ -1,6 +1,7 @@
 //! Quantities: the fixed-point numbers with suffixes in which Kubernetes counts resources.
 
 mod amount;
+pub(crate) mod fuzz;
 mod parse;
 #[cfg(test)]
 mod properties;

@@ -4,6 +4,7 @@
 //! [Field Selectors](https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/).
 
 mod field;
+pub(crate) mod fuzz;
 mod label;
 mod name;
 mod parse;
