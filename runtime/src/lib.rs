@@ -5,12 +5,14 @@
 
 mod api;
 mod client;
+mod connect;
 mod driver;
 mod exchanges;
 mod ports;
 
 pub use api::{Api, Create, Delete, DeleteCollection, List, ListStream, PatchRequest, Replace};
 pub use client::Client;
+pub use connect::{Target, load_config, process_environment};
 pub use ports::{Body, Runtime, Transport};
 
 pub use cloudcoil_core as core;
@@ -18,3 +20,10 @@ pub use cloudcoil_core::{
     Answer, Deleted, Error, FieldValidation, KnownResource, ListVersion, Patch, Propagation, Resource, ResourceKey,
     ResourceList, ResourceType, Scope, Unstructured,
 };
+
+/// What most programs use.
+pub mod prelude {
+    pub use futures_util::{StreamExt, TryStreamExt};
+
+    pub use crate::{Api, Client, Error, KnownResource, Patch, Resource, ResourceKey, Unstructured};
+}

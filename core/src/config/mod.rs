@@ -4,6 +4,7 @@
 //! See <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>.
 
 mod auth;
+mod certificate;
 mod error;
 mod file;
 mod kubeconfig;
@@ -16,6 +17,7 @@ use std::fmt;
 use http::Uri;
 
 pub use auth::{Auth, Secret, TokenFile};
+pub use certificate::validity as certificate_validity;
 pub use error::{ConfigError, ConfigWarning, ReadError};
 pub use kubeconfig::Kubeconfig;
 pub use load::{ConfigInput, ConfigLoad, ConfigOutput, ConfigSource, Environment};

@@ -1,0 +1,177 @@
+//! TLS as a configuration wants it.
+
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use cloudcoil_runtime::core::config::{ConfigError, Identity, Pem, Tls, certificate_validity};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+/// How a server that speaks HTTP/2 or HTTP/1.1 is to be greeted, and told from an impostor.
+pub(crate) fn client_config(tls: &Tls) -> Result<ClientConfig, ConfigError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for both versions of TLS")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier(tls, provider)?);
+    let mut config = match &tls.identity {
+        None => builder.with_no_client_auth(),
+        Some(Identity { certificate, key }) => builder
+            .with_client_auth_cert(certificates(certificate)?, private_key(key)?)
+            .map_err(|error| invalid(key, format!("not usable with its certificate: {error}")))?,
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn verifier(tls: &Tls, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+    if tls.insecure_skip_verify {
+        return Ok(Arc::new(Anyone(provider)));
+    }
+    let mut roots = RootCertStore::empty();
+    let given = match &tls.ca {
+        Some(ca) => {
+            let given = certificates(ca)?;
+            roots.add_parsable_certificates(given.iter().cloned());
+            given
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            Vec::new()
+        }
+    };
+    let authorities = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build().map_err(|error| {
+        let origin = tls.ca.as_ref().map_or("the system's certificate authorities", |ca| &ca.origin);
+        ConfigError::InvalidPem { origin: origin.into(), problem: error.to_string().into() }
+    })?;
+    Ok(Arc::new(Given { authorities, given }))
+}
+
+fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.text.expose()).collect();
+    match certificates {
+        Ok(certificates) if certificates.is_empty() => Err(invalid(pem, "no certificate in PEM")),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(invalid(pem, error)),
+    }
+}
+
+fn private_key(pem: &Pem) -> Result<PrivateKeyDer<'static>, ConfigError> {
+    PrivateKeyDer::from_pem_slice(pem.text.expose()).map_err(|error| {
+        let text = String::from_utf8_lossy(pem.text.expose());
+        if text.contains("ENCRYPTED") {
+            invalid(pem, "the private key is encrypted: decrypt it first")
+        } else {
+            invalid(pem, format!("no private key in PEM: {error}"))
+        }
+    })
+}
+
+fn invalid(pem: &Pem, problem: impl Display) -> ConfigError {
+    ConfigError::InvalidPem { origin: pem.origin.clone(), problem: problem.to_string().into() }
+}
+
+/// Trusts what the authorities vouch for, and the very certificates that stand in their place: a server's own
+/// certificate may be given as its authority, whether it says that it is one or not.
+#[derive(Debug)]
+struct Given {
+    authorities: Arc<WebPkiServerVerifier>,
+    given: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if !self.given.contains(end_entity) {
+            return self.authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        }
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        match certificate_validity(end_entity) {
+            None => Err(CertificateError::BadEncoding.into()),
+            Some((from, _)) if now < from => Err(CertificateError::NotValidYet.into()),
+            Some((_, until)) if now > until => Err(CertificateError::Expired.into()),
+            Some(_) => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.authorities.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.authorities.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
+
+/// Trusts anyone who has the key of the certificate shown, as `insecure-skip-tls-verify` asks for.
+struct Anyone(Arc<CryptoProvider>);
+
+impl fmt::Debug for Anyone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Anyone")
+    }
+}
+
+impl ServerCertVerifier for Anyone {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
