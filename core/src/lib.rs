@@ -19,6 +19,7 @@ mod pass;
 pub mod patch;
 pub mod quantity;
 mod queue;
+mod reconciler;
 pub mod request;
 pub mod resource;
 pub mod response;
@@ -42,6 +43,7 @@ pub use pass::{
 pub use patch::{JsonPatch, PatchError};
 pub use quantity::{Quantity, QuantityError};
 pub use queue::{QueueConfig, QueueInput, QueueOutput, WorkQueue};
+pub use reconciler::{Reconciled, Reconciler, ReconcilerConfig, ReconcilerInput, ReconcilerOutput, ReconcilerStatus};
 pub use request::{
     DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, WatchParams,
     WriteParams,
