@@ -1,7 +1,10 @@
 //! How values of each shape look in JSON, and when a field is left out of it.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 
 use super::{Container, Field, Kinds, Shape, StructId};
@@ -34,11 +37,7 @@ impl Kinds {
             Shape::Bool | Shape::SchemaOrBool => false.into(),
             Shape::Int32 | Shape::Int64 | Shape::Double | Shape::IntOrString => 0.into(),
             Shape::Quantity => "0".into(),
-            Shape::Struct(id) => {
-                let mut object = Map::new();
-                self.put_zeros(id, &mut object);
-                object.into()
-            }
+            Shape::Struct(id) => self.assemble(id, BTreeMap::new()).into(),
             Shape::Bytes
             | Shape::Time
             | Shape::MicroTime
@@ -51,15 +50,30 @@ impl Kinds {
         }
     }
 
-    fn put_zeros(&self, id: StructId, object: &mut Map<String, Value>) {
+    /// The JSON of a list item or map value that was never set. Bytes in it are none, not null.
+    pub(super) fn zero_element(&self, shape: Shape) -> Value {
+        if shape == Shape::Bytes { "".into() } else { self.zero_of(shape) }
+    }
+
+    /// The object of a type with these values, by JSON name; `None` and absent are the same.
+    pub(super) fn assemble(&self, id: StructId, mut values: Values) -> Map<String, Value> {
+        let mut object = Map::new();
+        self.put_all(id, &mut values, &mut object);
+        object
+    }
+
+    fn put_all(&self, id: StructId, values: &mut Values, object: &mut Map<String, Value>) {
         for field in &self.structure(id).fields {
             match field.structure() {
-                Some(inlined) if field.is_inlined() => self.put_zeros(inlined, object),
-                _ => self.put(field, None, object),
+                Some(inlined) if field.is_inlined() => self.put_all(inlined, values, object),
+                _ => self.put(field, values.remove(field.name).flatten(), object),
             }
         }
     }
 }
+
+/// Values of the fields of an object, by JSON name.
+pub(super) type Values = BTreeMap<&'static str, Option<Value>>;
 
 /// Whether `omitempty` leaves the field out: never a type or a value with its own JSON form, unless a pointer to
 /// it is absent; a pointer to an empty value stays.
@@ -112,7 +126,36 @@ pub(super) fn text(bytes: &[u8]) -> String {
 }
 
 pub(super) fn base64(bytes: &[u8]) -> Value {
-    STANDARD.encode(bytes).into()
+    BASE64.encode(bytes).into()
+}
+
+/// The base64 that stands for the same bytes in JSON, without line breaks and excess bits; an error is the place
+/// of the first byte at fault, as Go counts.
+pub(super) fn canonical_base64(text: &str) -> Result<Value, usize> {
+    if let Some(at) = base64_fault(text.as_bytes()) {
+        return Err(at);
+    }
+    let packed: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+    BASE64.decode(packed).map(|bytes| base64(&bytes)).map_err(|_| text.len())
+}
+
+fn base64_fault(text: &[u8]) -> Option<usize> {
+    let mut digits = 0;
+    let mut bytes = text.iter().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
+    while let Some((at, &byte)) = bytes.next() {
+        match byte {
+            b'=' if digits % 4 < 2 => return Some(at),
+            b'=' if digits % 4 == 2 => match bytes.next() {
+                None => return Some(text.len()),
+                Some((_, b'=')) => return bytes.next().map(|(after, _)| after),
+                Some((at, _)) => return Some(at.saturating_sub(1)),
+            },
+            b'=' => return bytes.next().map(|(after, _)| after),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' => digits += 1,
+            _ => return Some(at),
+        }
+    }
+    (digits % 4 > 0).then(|| text.len() - digits % 4)
 }
 
 /// A number, without a fraction when it has none; `None` when it is not finite.
@@ -124,31 +167,9 @@ pub(super) fn double(number: f64) -> Option<Value> {
     serde_json::Number::from_f64(number).map(Value::Number)
 }
 
-/// The RFC 3339 text of a time in UTC, with six digits of a second when `micros` is given; `None` before the year
-/// 0 and after 9999.
-pub(super) fn rfc3339(seconds: i64, micros: Option<u32>) -> Option<String> {
-    let days = seconds.div_euclid(86_400);
-    let (year, month, day) = civil(days)?;
-    let of_day = seconds.rem_euclid(86_400);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    let fraction = micros.map(|micros| format!(".{micros:06}")).unwrap_or_default();
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
-}
-
-/// The date of a day since 1970, in the Gregorian calendar.
-fn civil(days: i64) -> Option<(i64, i64, i64)> {
-    // Counting from 1 March of the year 0 puts the leap day at a year's end.
-    let days = days.checked_add(719_468)?;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (0..=9999).contains(&year).then_some((year, month, day))
-}
+/// Kubernetes ignores bits of the last digit that belong to no byte.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// Whole numbers below this are exact as floating-point numbers.
 const EXACT: u64 = 1 << 53;
@@ -158,27 +179,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_in_utc() {
-        let cases = [
-            (0, "1970-01-01T00:00:00Z"),
-            (-1, "1969-12-31T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-            (-62_135_596_800, "0001-01-01T00:00:00Z"),
-            (253_402_300_799, "9999-12-31T23:59:59Z"),
-        ];
-        for (seconds, expected) in cases {
-            assert_eq!(rfc3339(seconds, None).as_deref(), Some(expected));
-        }
-        assert_eq!(rfc3339(1, Some(42)).as_deref(), Some("1970-01-01T00:00:01.000042Z"));
-        for out in [253_402_300_800, i64::MAX, i64::MIN] {
-            assert_eq!(rfc3339(out, None), None);
-        }
+    fn bytes_that_are_no_text_become_replacement_characters_one_by_one() {
+        assert_eq!(text(b"a\xff\xe2\x82b\xc3\xa9"), "a\u{fffd}\u{fffd}\u{fffd}b\u{e9}");
     }
 
     #[test]
-    fn bytes_that_are_no_text_become_replacement_characters_one_by_one() {
-        assert_eq!(text(b"a\xff\xe2\x82b\xc3\xa9"), "a\u{fffd}\u{fffd}\u{fffd}b\u{e9}");
+    fn base64_is_checked_as_go_does() {
+        let good = [("YQ==", "YQ=="), ("YR==", "YQ=="), ("Y\nW\rI=\n", "YWI="), ("YWJj", "YWJj"), ("", "")];
+        for (text, canonical) in good {
+            assert_eq!(canonical_base64(text), Ok(canonical.into()), "{text:?}");
+        }
+        let bad = [("Y", 0), ("10", 0), ("YQ=", 3), ("YQ=x", 2), ("YQ==YQ==", 4), ("=", 0), ("YWI=c", 4), ("YW-j", 2)];
+        for (text, at) in bad {
+            assert_eq!(canonical_base64(text), Err(at), "{text:?}");
+        }
     }
 
     #[test]

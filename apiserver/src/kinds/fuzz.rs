@@ -1,15 +1,45 @@
 //! Bodies of fuzz targets, so that they compile in every build.
 
+use serde_json::Value;
+
 use super::Kinds;
 
-/// Decodes any bytes as a protobuf body, and as the message of a Pod and a CustomResourceDefinition, which
-/// between them hold every shape.
+/// Between them these kinds hold every shape.
+const KINDS: [(&str, &str, &str); 3] =
+    [("", "v1", "Pod"), ("", "v1", "Secret"), ("apiextensions.k8s.io", "v1", "CustomResourceDefinition")];
+
+/// Decodes any bytes as a protobuf body, and as the message of some kinds.
+///
+/// # Panics
+/// When an object that was decoded is not in the API server's form.
 pub fn protobuf(kinds: &Kinds, data: &[u8]) {
     // An error is as good an answer as an object.
     let _ = kinds.decode_protobuf(data, None);
-    for kind in [("", "v1", "Pod"), ("apiextensions.k8s.io", "v1", "CustomResourceDefinition")] {
-        let _ = kinds.decode_protobuf(&envelope(data), Some(kind));
+    for default in KINDS {
+        if let Ok(object) = kinds.decode_protobuf(&envelope(data), Some(default)) {
+            assert_stays(kinds, default, object.into());
+        }
     }
+}
+
+/// Decodes any bytes as the JSON of some kinds.
+///
+/// # Panics
+/// When an object that was decoded is not in the API server's form.
+pub fn json(kinds: &Kinds, data: &[u8]) {
+    for (group, version, kind) in KINDS {
+        let structure = kinds.kind(group, version, kind).expect("a built-in kind").structure;
+        if let Ok(decoded) = kinds.decode_json(structure, data) {
+            assert_stays(kinds, (group, version, kind), decoded.object.into());
+        }
+    }
+}
+
+/// Decoding what was decoded changes nothing.
+fn assert_stays(kinds: &Kinds, (group, version, kind): (&str, &str, &str), object: Value) {
+    let structure = kinds.kind(group, version, kind).expect("a built-in kind").structure;
+    let again = kinds.canonicalize(structure, object.clone());
+    assert_eq!(again.map(|again| Value::Object(again.object)), Ok(object));
 }
 
 fn envelope(message: &[u8]) -> Vec<u8> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::*;
 
 const GOLDEN: &str = include_str!("golden.txt");
+const BODIES: &str = include_str!("bodies.txt");
 
 /// The lines that begin with this word, without it.
 fn lines(word: &str) -> impl Iterator<Item = &'static str> {
@@ -58,6 +59,57 @@ fn damaged_bodies_that_the_api_server_refuses_are_errors() {
 }
 
 #[test]
+fn json_bodies_are_kept_and_reported_on_as_the_api_server_does() {
+    let kinds = Kinds::builtin();
+    let mut count = 0;
+    for line in BODIES.lines().filter_map(|line| line.strip_prefix("body\t")) {
+        let [body, object, strict] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let expected: Value = serde_json::from_str(object).unwrap();
+        let strict: Vec<String> = serde_json::from_str(strict).unwrap();
+        let decoded = kinds.decode_json(kind_of(&kinds, body), body.as_bytes());
+        let decoded = decoded.map(|decoded| (Value::Object(decoded.object), decoded.strict));
+        assert_eq!(decoded, Ok((expected.clone(), strict)), "{body}");
+        let again = kinds.canonicalize(kind_of(&kinds, body), expected.clone()).unwrap();
+        assert_eq!((Value::Object(again.object), again.strict), (expected, vec![]), "{body} a second time");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn bad_json_bodies_are_refused_in_the_words_of_the_api_server() {
+    let kinds = Kinds::builtin();
+    let mut count = 0;
+    for line in BODIES.lines().filter_map(|line| line.strip_prefix("bad\t")) {
+        let (body, error) = line.split_once('\t').unwrap();
+        let error: String = serde_json::from_str(error).unwrap();
+        let refused = kinds.decode_json(kind_of(&kinds, body), body.as_bytes());
+        assert_eq!(refused.map_err(|error| error.to_string()), Err(error), "{body}");
+        count += 1;
+    }
+    assert!(count > 0);
+}
+
+fn kind_of(kinds: &Kinds, body: &str) -> StructId {
+    let body: Value = serde_json::from_str(body).unwrap();
+    let (group, version) = match body["apiVersion"].as_str().unwrap().split_once('/') {
+        Some(group_version) => group_version,
+        None => ("", body["apiVersion"].as_str().unwrap()),
+    };
+    kinds.kind(group, version, body["kind"].as_str().unwrap()).unwrap().structure
+}
+
+#[test]
+fn objects_that_are_canonical_stay_as_they_are() {
+    let kinds = Kinds::builtin();
+    for (_, object) in bodies("object") {
+        let kind = kind_of(&kinds, &object.to_string());
+        let again = kinds.canonicalize(kind, object.clone()).map(|again| Value::Object(again.object));
+        assert_eq!(again, Ok(object));
+    }
+}
+
+#[test]
 fn quantities_become_what_the_api_server_makes_of_them() {
     for line in lines("quantity") {
         let (text, expected) = line.rsplit_once(' ').unwrap();
@@ -89,5 +141,20 @@ fn no_damage_to_a_body_makes_the_decoder_panic() {
             body[at] = byte;
         }
         fuzz::protobuf(&kinds, &body);
+    });
+}
+
+#[test]
+fn no_damage_to_json_makes_the_decoder_panic() {
+    let kinds = Kinds::builtin();
+    let cases: Vec<_> = BODIES.lines().filter_map(|line| line.split('\t').nth(1)).collect();
+    let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4);
+    proptest!(|(body in prop::sample::select(cases), damage in damage)| {
+        let mut body = body.as_bytes().to_vec();
+        for (at, byte) in damage {
+            let at = at.index(body.len());
+            body[at] = byte;
+        }
+        fuzz::json(&kinds, &body);
     });
 }

@@ -21,13 +21,17 @@ mod form;
 pub mod fuzz;
 #[cfg(test)]
 mod golden;
+mod json;
+mod node;
 mod protobuf;
 mod quantity;
 mod table;
+mod time;
 mod wire;
 
 use std::collections::BTreeMap;
 
+pub use json::{JsonError, JsonObject};
 pub use protobuf::ProtobufError;
 pub use quantity::{QuantityError, canonical_quantity};
 pub use table::TableError;
@@ -46,6 +50,7 @@ pub struct Kinds {
     structs: Vec<Struct>,
     /// The type of a schema in a CustomResourceDefinition, which some shapes hold.
     schema: StructId,
+    object_meta: StructId,
 }
 
 impl Kinds {
@@ -90,6 +95,11 @@ impl Kinds {
     /// The type with this id.
     pub fn structure(&self, id: StructId) -> &Struct {
         &self.structs[usize::from(id.0)]
+    }
+
+    /// The type of every object's `metadata`, custom resources included.
+    pub fn object_meta(&self) -> StructId {
+        self.object_meta
     }
 
     /// The field of this JSON name, looked up through inlined types as JSON does.
@@ -189,6 +199,8 @@ pub struct Struct {
     pub name: &'static str,
     /// The OpenAPI package: `io.k8s.api.core.v1`.
     pub package: &'static str,
+    /// The Go package, whose last part is the version.
+    go_package: &'static str,
     /// Whether server-side apply owns it as one value (`x-kubernetes-map-type: atomic`).
     pub atomic: bool,
     /// The fields as declared, inlined types among them.
@@ -221,6 +233,10 @@ pub struct Field {
     pub list: ListType,
     /// Whether server-side apply owns the map or type in it as one value.
     pub atomic_map: bool,
+    /// Go's name of the list or map, if it has one.
+    go_type: Option<&'static str>,
+    /// Go's name of the scalar, if it has one.
+    go_element: Option<&'static str>,
 }
 
 impl Field {

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::form::{base64, double, rfc3339, text};
+use super::form::{base64, double, text};
+use super::time::{UNSET, rfc3339};
 use super::wire::{Fault, Reader, Wire};
 use super::{Container, Field, Kinds, Shape, StructId, canonical_quantity};
 
@@ -285,10 +286,9 @@ impl Decoder<'_> {
                 _ => {}
             }
         }
-        let value = match (value, shape) {
-            (Some(wire), _) => self.value(shape, wire, depth),
-            (None, Shape::Bytes) => Ok("".into()),
-            (None, _) => Ok(self.kinds.zero_of(shape)),
+        let value = match value {
+            Some(wire) => self.value(shape, wire, depth),
+            None => Ok(self.kinds.zero_element(shape)),
         };
         match value {
             Ok(value) => Ok((key, value)),
@@ -404,7 +404,7 @@ fn time(pieces: &[&[u8]], micro: bool) -> Result<Value, Fault> {
     let micros = i64::from(if micro { nanos / 1000 } else { 0 });
     let seconds = seconds.saturating_add(micros.div_euclid(1_000_000));
     let micros = micros.rem_euclid(1_000_000) as u32;
-    if (seconds, micros) == (UNSET_TIME, 0) {
+    if (seconds, micros) == (UNSET, 0) {
         return Ok(Value::Null);
     }
     rfc3339(seconds, micro.then_some(micros)).map(Value::from).ok_or(Fault::Time(seconds))
@@ -474,9 +474,6 @@ const CONTENT_TYPE: u32 = 4;
 
 /// Messages within messages; objects of users nest a few, schemas of CustomResourceDefinitions some dozens.
 const MAX_DEPTH: u32 = 100;
-
-/// 0001-01-01T00:00:00Z, which Go takes for no time.
-const UNSET_TIME: i64 = -62_135_596_800;
 
 #[cfg(test)]
 mod tests {

@@ -22,9 +22,12 @@ pub(super) fn parse(table: &'static str) -> Result<Kinds, TableError> {
     for (index, line) in table.lines().enumerate() {
         reader.line(line).map_err(|reason| TableError { line: index + 1, reason })?;
     }
-    let schema = ("apiextensions/v1", "JSONSchemaProps");
-    let no_schema = || TableError { line: table.lines().count(), reason: format!("no type {}.{}", schema.0, schema.1) };
-    let schema = reader.ids.get(&schema).copied().ok_or_else(no_schema)?;
+    let always = |package, name| {
+        let missing = || TableError { line: table.lines().count(), reason: format!("no type {package}.{name}") };
+        reader.ids.get(&(package, name)).copied().ok_or_else(missing)
+    };
+    let schema = always("apiextensions/v1", "JSONSchemaProps")?;
+    let object_meta = always("meta/v1", "ObjectMeta")?;
     let resource_index =
         reader.resources.iter().enumerate().map(|(index, r)| ([r.group, r.version, r.plural], index)).collect();
     Ok(Kinds {
@@ -35,6 +38,7 @@ pub(super) fn parse(table: &'static str) -> Result<Kinds, TableError> {
         everywhere: reader.everywhere,
         structs: reader.structs,
         schema,
+        object_meta,
     })
 }
 
@@ -162,7 +166,8 @@ impl Reader {
                 _ => return Err(format!("unknown word {word:?}")),
             }
         }
-        self.structs.push(Struct { name, package: self.package.1, atomic, fields: Vec::new() });
+        let package = self.package;
+        self.structs.push(Struct { name, package: package.1, go_package: package.0, atomic, fields: Vec::new() });
         Ok(())
     }
 
@@ -183,6 +188,8 @@ impl Reader {
             merge_key: None,
             list: ListType::Atomic,
             atomic_map: false,
+            go_type: None,
+            go_element: None,
         };
         for flag in flags {
             set_flag(&mut field, flag)?;
@@ -223,6 +230,8 @@ fn set_flag(field: &mut Field, flag: &'static str) -> Line<()> {
             field.list = ListType::Map(by_comma(keys));
         }
         Some(("map", "atomic")) => field.atomic_map = true,
+        Some(("go", name)) => field.go_type = Some(name),
+        Some(("of", name)) => field.go_element = Some(name),
         Some(_) => return Err(format!("unknown flag {flag:?}")),
         None => {
             for letter in flag.chars() {

@@ -99,9 +99,9 @@ func (f *filler) fields(v reflect.Value, depth int) {
 }
 
 func (f *filler) wants(key fieldKey, t reflect.Type, depth int) bool {
-	count := 2
+	count := 1
 	if t.Kind() == reflect.Pointer && isScalar(t.Elem()) {
-		count = 3
+		count = 2
 	}
 	return f.set[key] < count || depth < 8 && f.random.IntN(12) == 0
 }

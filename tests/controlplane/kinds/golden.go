@@ -26,35 +26,40 @@ const goldenHeader = `# Objects as typed Go clients send them, and as an API ser
 # quantity TEXT CANONICAL  both in quotes; ! for a text that is no quantity
 `
 
-func writeGolden() ([]byte, error) {
+// writeGolden returns the objects, and the JSON bodies.
+func writeGolden() (objects, bodies []byte, err error) {
 	types, err := newScheme()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out bytes.Buffer
+	var out, jsonOut bytes.Buffer
 	fmt.Fprintf(&out, goldenHeader, release)
+	fmt.Fprintf(&jsonOut, bodiesHeader, release)
 	g := &golden{
 		types:    types,
 		protobuf: protobuf.NewSerializer(types, types),
 		json:     json.NewSerializerWithOptions(json.DefaultMetaFactory, types, types, json.SerializerOptions{}),
+		strict:   json.NewSerializerWithOptions(json.DefaultMetaFactory, types, types, json.SerializerOptions{Strict: true}),
 		fill:     newFiller(),
 		out:      &out,
+		bodies:   &jsonOut,
 	}
 	if err := g.objects(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if missed := g.fill.missed(); len(missed) > 0 {
-		return nil, fmt.Errorf("fields that no object sets: %s", strings.Join(missed, ", "))
+		return nil, nil, fmt.Errorf("fields that no object sets: %s", strings.Join(missed, ", "))
 	}
 	writeQuantities(&out)
-	return out.Bytes(), nil
+	return out.Bytes(), jsonOut.Bytes(), nil
 }
 
 type golden struct {
-	types          *runtime.Scheme
-	protobuf, json runtime.Serializer
-	fill           *filler
-	out            *bytes.Buffer
+	types        *runtime.Scheme
+	protobuf     runtime.Serializer
+	json, strict runtime.Serializer
+	fill         *filler
+	out, bodies  *bytes.Buffer
 }
 
 func (g *golden) objects() error {
@@ -100,6 +105,9 @@ func (g *golden) object(gvk schema.GroupVersionKind, filled bool) error {
 	fmt.Fprintf(g.out, "object %s %s\n", base64.StdEncoding.EncodeToString(body.Bytes()), text)
 	if filled && body.Len() < 250 {
 		g.damage(body.Bytes())
+	}
+	if filled && len(text) < 330 {
+		return g.body(text)
 	}
 	return nil
 }
@@ -149,7 +157,7 @@ func hasMap(v reflect.Value) bool {
 // damage changes a few bytes of a body and records what becomes of it.
 func (g *golden) damage(body []byte) {
 	random := g.fill.random
-	for range 8 {
+	for range 6 {
 		damaged := slices.Clone(body)
 		for range 1 + random.IntN(2) {
 			damaged = damageOnce(random, damaged)

@@ -75,11 +75,11 @@ func generate() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	golden, err := writeGolden()
+	golden, bodies, err := writeGolden()
 	if err != nil {
 		return nil, err
 	}
-	return []file{{"table.txt", table}, {"golden.txt", golden}}, nil
+	return []file{{"table.txt", table}, {"golden.txt", golden}, {"bodies.txt", bodies}}, nil
 }
 
 // kubernetesSource is the folder of the module k8s.io/kubernetes, fetched when it is not in the cache. It is

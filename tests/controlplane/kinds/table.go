@@ -27,7 +27,8 @@ const header = `# Built-in kinds of Kubernetes %s. Written by tests/controlplane
 # TYPE: *T pointer, []T list, {}T map from strings, lower case a scalar, !T a type with its own JSON form,
 # else a struct, of the same package when none is named.
 # FLAGS: o omitempty, z omitzero, r required in OpenAPI; patch=STRATEGY, merge=KEY for strategic merge patch;
-# list=set or list=map:KEYS for server-side apply (else a list is atomic); map=atomic (else it is granular).
+# list=set or list=map:KEYS for server-side apply (else a list is atomic); map=atomic (else it is granular);
+# go=GO-TYPE, of=GO-TYPE the Go names of the type and of what a scalar is, when TYPE does not tell them.
 `
 
 var stable = regexp.MustCompile(`^v[0-9]+$`)
@@ -98,6 +99,7 @@ type field struct {
 	number              int
 	omitEmpty, omitZero bool
 	patch, mergeKey     string
+	goType, goElement   string
 }
 
 // collect walks the fields of kinds and returns every struct it meets, sorted by package and name.
@@ -192,6 +194,12 @@ func (f field) flags(m model) (string, error) {
 	}
 	if property.MapType == "atomic" {
 		words = append(words, "map=atomic")
+	}
+	if f.goType != "" {
+		words = append(words, "go="+f.goType)
+	}
+	if f.goElement != "" {
+		words = append(words, "of="+f.goElement)
 	}
 	return strings.Join(words, " "), nil
 }

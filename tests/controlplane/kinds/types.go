@@ -82,6 +82,7 @@ func describeField(goField reflect.StructField, push func(reflect.Type)) (field,
 	if f.kind, err = typeName(goField.Type, push); err != nil {
 		return f, err
 	}
+	f.goType, f.goElement = goNames(goField.Type, f.kind)
 	return f, f.readWire(goField)
 }
 
@@ -102,6 +103,38 @@ func (f *field) readWire(goField reflect.StructField) error {
 	}
 	f.number = number
 	return nil
+}
+
+// What Go calls types whose name in the table differs; of list messages, the first.
+var goScalars = map[string]string{"double": "float64", "bytes": "[]uint8", "!Strings": "v1.ExtraValue"}
+
+// goNames are Go's names of a field's type and of what it holds, which the API server's messages mention, where
+// the table's own name does not tell.
+func goNames(t reflect.Type, kind string) (whole, element string) {
+	scalar := strings.TrimLeft(kind, "*[]{}")
+	if plain, ok := goScalars[scalar]; ok {
+		scalar = plain
+	} else if strings.ToLower(scalar) != scalar || strings.Contains(scalar, "/") {
+		return containerName(t), ""
+	}
+	inner := t
+	if strings.TrimLeft(kind, "*[]{}") != kind {
+		inner = t.Elem()
+	}
+	if inner.String() != scalar {
+		element = inner.String()
+	}
+	return containerName(t), element
+}
+
+// containerName is the name of a list or map type that is not just "a list of" or "a map from strings to".
+func containerName(t reflect.Type) string {
+	switch {
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 && t.String() != "[]"+t.Elem().String(),
+		t.Kind() == reflect.Map && t.String() != "map[string]"+t.Elem().String():
+		return t.String()
+	}
+	return ""
 }
 
 var (
