@@ -521,7 +521,7 @@ mod tests {
     #[test]
     fn unknown_fields_are_read_past_and_a_message_sent_twice_adds_up() {
         let object =
-            [bytes(1, &bytes(1, b"a")), bytes(15, b"unknown"), bytes(1, &[bytes(3, b"ns"), bytes(1, b"b")].concat())];
+            [bytes(1, &[bytes(3, b"ns"), bytes(1, b"a")].concat()), bytes(15, b"unknown"), bytes(1, &bytes(1, b"b"))];
         let expected = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "ns"}});
         assert_eq!(decode("v1", "ConfigMap", &object.concat()), Ok(expected));
     }
