@@ -5,13 +5,14 @@
 
 use std::collections::BTreeSet;
 
+use cloudcoil_core::quantity::{Quantity, QuantityError, QuantityFault};
 use serde_json::{Map, Number, Value};
 use thiserror::Error;
 
 use super::form::{Values, base64, canonical_base64, double};
 use super::node::Node;
 use super::time::{UNSET, parse, rfc3339};
-use super::{Container, Field, Kinds, Shape, StructId, canonical_quantity};
+use super::{Container, Field, Kinds, Shape, StructId};
 
 /// A body that decodes, with what strict field validation has to say of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -321,9 +322,9 @@ impl<'k> Reader<'k> {
             Node::Text(text) => text,
             other => Value::from(other).to_string(),
         };
-        match canonical_quantity(text.trim()) {
-            Ok(quantity) => Ok(Some(quantity.into())),
-            Err(error) => Err(self.value_error(error.to_string())),
+        match Quantity::parse(text.trim()) {
+            Ok(quantity) => Ok(Some(quantity.served().into())),
+            Err(error) => Err(self.value_error(quantity_message(&error))),
         }
     }
 
@@ -406,6 +407,19 @@ fn find<'k>(kinds: &'k Kinds, id: StructId, name: &str, inlined: &mut Vec<&'stat
     None
 }
 
+/// What the API server says of a text that is no quantity.
+fn quantity_message(error: &QuantityError) -> &'static str {
+    let suffix = match error.fault() {
+        QuantityFault::Suffix(suffix) | QuantityFault::Exponent(suffix) => suffix.as_str(),
+        _ => return QUANTITY_FORMAT,
+    };
+    let exponent = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+    match exponent.strip_prefix(['+', '-']).unwrap_or(exponent).trim_start_matches(|c: char| c.is_ascii_digit()) {
+        "" => "unable to parse quantity's suffix",
+        _ => QUANTITY_FORMAT,
+    }
+}
+
 /// The Go name of a shape whose field has no other name for it.
 fn go_name(shape: Shape) -> &'static str {
     match shape {
@@ -429,6 +443,9 @@ fn go_name(shape: Shape) -> &'static str {
         Shape::Struct(_) => "struct",
     }
 }
+
+const QUANTITY_FORMAT: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Kubernetes reports no more faults of one body to strict validation.
 const MAX_STRICT: usize = 100;

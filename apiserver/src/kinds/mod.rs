@@ -24,7 +24,6 @@ mod golden;
 mod json;
 mod node;
 mod protobuf;
-mod quantity;
 mod table;
 mod time;
 mod wire;
@@ -33,7 +32,6 @@ use std::collections::BTreeMap;
 
 pub use json::{JsonError, JsonObject};
 pub use protobuf::ProtobufError;
-pub use quantity::{QuantityError, canonical_quantity};
 pub use table::TableError;
 pub use wire::Fault;
 

@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 
+use cloudcoil_core::Quantity;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::form::{base64, double, text};
 use super::time::{UNSET, rfc3339};
 use super::wire::{Fault, Reader, Wire};
-use super::{Container, Field, Kinds, Shape, StructId, canonical_quantity};
+use super::{Container, Field, Kinds, Shape, StructId};
 
 /// Why a body is no object of a built-in kind in Kubernetes' protobuf.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -415,7 +416,7 @@ fn quantity(pieces: &[&[u8]]) -> Result<Value, Fault> {
     let mut reader = Reader::of(pieces);
     while let Some((number, wire)) = reader.field()? {
         if number == 1 {
-            quantity = canonical_quantity(&text(wire.bytes()?)).map_err(Fault::Quantity)?.into();
+            quantity = Quantity::parse(text(wire.bytes()?)).map_err(Fault::Quantity)?.served().into();
         }
     }
     Ok(quantity)

@@ -1,5 +1,6 @@
 //! Protobuf's wire format: tags, varints and lengths, read from a slice.
 
+use cloudcoil_core::QuantityError;
 use thiserror::Error;
 
 /// What is wrong with a value on the wire.
@@ -29,7 +30,7 @@ pub enum Fault {
     Json(String),
     /// A quantity that does not parse.
     #[error("{0}")]
-    Quantity(super::QuantityError),
+    Quantity(QuantityError),
     /// A time before the year 0 or after 9999.
     #[error("time out of range: {0} seconds")]
     Time(i64),
