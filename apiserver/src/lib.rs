@@ -1,3 +1,17 @@
 //! An in-memory Kubernetes API server: a pure machine, a listener and a binary.
+//!
+//! [`ApiServer`] is the server itself: a [`Machine`](cloudcoil_core::Machine) that takes requests and answers them, in
+//! virtual time as well as on the clock. With the feature `listen` (on by default), [`serve`] puts it behind a port.
+//!
+//! It stores, lists, watches, patches and deletes objects of the built-in kinds and of custom resource definitions as a
+//! real API server does, in the same words and with the same codes; collects garbage; and deletes namespaces with what is
+//! in them. No controller runs: a Deployment makes no Pods, and a Pod stays `Pending`. It has no memory beyond its own.
 
 pub mod kinds;
+#[cfg(feature = "listen")]
+mod listen;
+mod machine;
+
+#[cfg(feature = "listen")]
+pub use listen::{ListenError, ServerHandle, Tls, serve, serve_tls};
+pub use machine::{ApiServer, ServerConfig, ServerInput};

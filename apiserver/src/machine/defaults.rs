@@ -1,0 +1,9 @@
+//! What the API server fills in when a client leaves it out.
+
+use super::catalog::Resource;
+use super::object::Draft;
+
+/// Fills in what a client has left out of an object of a built-in kind.
+pub(crate) fn apply(resource: &Resource, fields: &mut Draft) {
+    let _ = (resource, fields);
+}

@@ -1,0 +1,197 @@
+//! Objects in the form that was asked for.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use cloudcoil_core::Now;
+use serde_json::{Map, Value, json};
+
+use super::catalog::Resource;
+use super::convert;
+use super::errors::{Outcome, bad_request};
+use super::media::{Form, cannot_be};
+use super::object::Object;
+use super::route::Query;
+use super::table;
+
+/// How objects are shown to one client.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct View {
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) form: Form,
+    /// How much of the object a row of a table carries.
+    pub(crate) rows: RowObject,
+}
+
+/// How much of the object a row of a table carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowObject {
+    Nothing,
+    Metadata,
+    Whole,
+}
+
+/// What is said of a list besides its objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListMeta {
+    pub(crate) revision: u64,
+    pub(crate) next: Option<String>,
+    pub(crate) remaining: Option<usize>,
+}
+
+impl View {
+    pub(crate) fn of(resource: &Arc<Resource>, form: Form, query: &Query) -> Outcome<Self> {
+        let rows = match query.text("includeObject") {
+            "" | "Metadata" => RowObject::Metadata,
+            "None" => RowObject::Nothing,
+            "Object" => RowObject::Whole,
+            other => {
+                let message = format!("Unable to convert to Table as requested: includeObject: Invalid value: {other}");
+                return Err(bad_request(message));
+            }
+        };
+        Ok(Self { resource: Arc::clone(resource), form, rows })
+    }
+
+    /// One object as JSON.
+    pub(crate) fn one(&self, now: Now, object: &Object) -> Outcome<String> {
+        match self.form {
+            Form::Whole => Ok(self.whole(object)),
+            Form::Metadata => Ok(partial(object).to_string()),
+            Form::Table => Ok(self.table(now, &[object], &ListMeta::of(object.revision()), true).to_string()),
+            Form::MetadataList => Err(cannot_be(self.form)),
+        }
+    }
+
+    /// A list of objects as JSON.
+    pub(crate) fn list(&self, now: Now, objects: &[Arc<Object>], meta: &ListMeta) -> Outcome<String> {
+        match self.form {
+            Form::Whole => Ok(self.whole_list(objects, meta)),
+            Form::MetadataList => {
+                let items: Value = objects.iter().map(|object| partial(object)).collect();
+                let body = json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": meta.render(), "items": items});
+                Ok(body.to_string())
+            }
+            Form::Table => {
+                let objects: Vec<_> = objects.iter().map(AsRef::as_ref).collect();
+                Ok(self.table(now, &objects, meta, true).to_string())
+            }
+            Form::Metadata => Err(cannot_be(self.form)),
+        }
+    }
+
+    /// The object of a watch event; only the first table says what its columns are.
+    pub(crate) fn event(&self, now: Now, object: &Object, first: bool) -> String {
+        match self.form {
+            Form::Whole => self.whole(object),
+            Form::Metadata | Form::MetadataList => partial(object).to_string(),
+            Form::Table => self.table(now, &[object], &ListMeta::of(object.revision()), first).to_string(),
+        }
+    }
+
+    /// The object of a bookmark: a resource version, and what it marks.
+    pub(crate) fn bookmark(&self, revision: u64, initial_end: bool) -> String {
+        let mut metadata = Map::new();
+        metadata.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
+        if initial_end {
+            metadata.insert("annotations".to_owned(), json!({"k8s.io/initial-events-end": "true"}));
+        }
+        let of = &self.resource.of;
+        let (kind, version) = match self.form {
+            Form::Whole => (of.kind.as_ref(), of.api_version()),
+            Form::Metadata | Form::MetadataList => ("PartialObjectMetadata", Cow::Borrowed("meta.k8s.io/v1")),
+            Form::Table => {
+                metadata.remove("annotations");
+                let mut row = Map::new();
+                row.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
+                if initial_end {
+                    row.insert("annotations".to_owned(), json!({"k8s.io/initial-events-end": "true"}));
+                }
+                let object = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": row});
+                let cells: Vec<Value> = table::columns(&self.resource).map(|_| json!("")).collect();
+                return json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                    "columnDefinitions": null, "rows": [{"cells": cells, "object": object}]})
+                .to_string();
+            }
+        };
+        json!({"kind": kind, "apiVersion": version, "metadata": metadata}).to_string()
+    }
+
+    /// The object in the version that was asked for.
+    fn whole(&self, object: &Object) -> String {
+        let of = &self.resource.of;
+        let text = self.fields(object);
+        // The text is an object with at least its metadata, so that what follows the brace can go behind the type.
+        format!("{{\"kind\":\"{}\",\"apiVersion\":\"{}\",{}", of.kind, of.api_version(), &text[1..])
+    }
+
+    fn fields<'a>(&self, object: &'a Object) -> Cow<'a, str> {
+        match convert::served(&self.resource, object.fields()) {
+            Some(fields) => Cow::Owned(Value::Object(fields).to_string()),
+            None => Cow::Borrowed(object.text()),
+        }
+    }
+
+    /// Items of built-in kinds come without their type, as the API server has them.
+    fn whole_list(&self, objects: &[Arc<Object>], meta: &ListMeta) -> String {
+        let Resource { of, list_kind, .. } = &*self.resource;
+        let mut text = format!(
+            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
+            of.api_version(),
+            meta.render()
+        );
+        for (index, object) in objects.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
+            }
+            if self.resource.is_custom() {
+                text.push_str(&self.whole(object));
+            } else {
+                text.push_str(&self.fields(object));
+            }
+        }
+        let _ = write!(text, "]}}");
+        text
+    }
+
+    fn table(&self, now: Now, objects: &[&Object], meta: &ListMeta, headers: bool) -> Value {
+        let rows: Value = objects
+            .iter()
+            .map(|object| {
+                let carried = match self.rows {
+                    RowObject::Nothing => Value::Null,
+                    RowObject::Metadata => partial(object),
+                    RowObject::Whole => serde_json::from_str(&self.whole(object)).unwrap_or(Value::Null),
+                };
+                json!({"cells": table::cells(&self.resource, object, now), "object": carried})
+            })
+            .collect();
+        let columns = if headers { table::columns(&self.resource).collect() } else { Value::Null };
+        json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta.render(),
+            "columnDefinitions": columns, "rows": rows})
+    }
+}
+
+impl ListMeta {
+    fn of(revision: u64) -> Self {
+        Self { revision, ..Self::default() }
+    }
+
+    fn render(&self) -> Value {
+        let mut meta = json!({"resourceVersion": self.revision.to_string()});
+        if let Some(next) = &self.next {
+            meta["continue"] = Value::from(next.as_str());
+        }
+        if let Some(remaining) = self.remaining {
+            meta["remainingItemCount"] = Value::from(remaining);
+        }
+        meta
+    }
+}
+
+fn partial(object: &Object) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": object.fields().get("metadata")})
+}

@@ -1,0 +1,339 @@
+//! The machine itself: what is open, what waits, and what is due.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use cloudcoil_core::{
+    Deadline, HttpEffect, HttpEvent, HttpRequest, Machine, Now, Outbox, ResourceType, Ticket, Time, Unstructured,
+};
+use http::{HeaderMap, Method, Request, Uri, header};
+use serde_json::Value;
+
+use super::cluster::{Call, Cluster, whole};
+use super::config::ServerConfig;
+use super::discovery;
+use super::errors::{Outcome, no_such_path, too_large, unauthorized};
+use super::object::Draft;
+use super::reply::{Body, Reply};
+use super::route::{Query, Route, Target, route};
+use super::store::key;
+use super::watch::{Pace, Waiting, Watches};
+
+/// A Kubernetes API server in memory.
+///
+/// It takes requests and answers with [`HttpEvent`]s, as a transport does: what a client's machine asks for
+/// ([`HttpEffect`]) can go straight in, and what comes out can go straight back.
+///
+/// ```
+/// use std::time::Duration;
+/// use cloudcoil_apiserver::{ApiServer, ServerConfig, ServerInput};
+/// use cloudcoil_core::{HttpEvent, KnownResource, Machine, Now, Outbox, Requests, Tickets};
+/// use cloudcoil_core::k8s_openapi::api::core::v1::Namespace;
+///
+/// let now = Now::default();
+/// let mut server = ApiServer::new(ServerConfig::default(), now);
+/// let ticket = Tickets::new(0).issue();
+/// let request = Requests::new(Namespace::resource_type(), None).get("default")?.into();
+/// let mut out = Outbox::new();
+/// let _ = server.step(now, Some(ServerInput::Requested { ticket, request }), &mut out);
+/// assert!(matches!(out.pop(), Some(HttpEvent::Responded { status, .. }) if status == 200));
+/// # Ok::<(), cloudcoil_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ApiServer {
+    config: ServerConfig,
+    cluster: Cluster,
+    watches: Watches,
+    waiting: BTreeMap<Ticket, Waiting>,
+    /// When requests that wait give up.
+    patience: BTreeSet<(Time, Ticket)>,
+}
+
+/// What happens to a server.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a driver tells of both")]
+pub enum ServerInput {
+    /// A request came. Its URI may be a path and query alone.
+    Requested {
+        /// Names the exchange; the driver chooses it, and no other exchange that is open has it.
+        ticket: Ticket,
+        /// The request.
+        request: HttpRequest,
+    },
+    /// The client has gone away, or the answer is not wanted any more.
+    Cancelled {
+        /// Names the exchange.
+        ticket: Ticket,
+    },
+}
+
+impl From<HttpEffect> for ServerInput {
+    fn from(effect: HttpEffect) -> Self {
+        match effect {
+            HttpEffect::Send { ticket, request } => Self::Requested { ticket, request },
+            HttpEffect::Cancel { ticket } => Self::Cancelled { ticket },
+        }
+    }
+}
+
+impl ApiServer {
+    /// A server with nothing but the namespaces that every cluster has, created at `now`.
+    pub fn new(config: ServerConfig, now: Now) -> Self {
+        let cluster = Cluster::new(&config);
+        let (waiting, patience) = (BTreeMap::new(), BTreeSet::new());
+        let mut server = Self { config, cluster, watches: Watches::default(), waiting, patience };
+        server.cluster.create_system_namespaces(now);
+        server.settle(now, &mut Outbox::new());
+        server
+    }
+
+    /// The resource version of the last write.
+    pub fn revision(&self) -> u64 {
+        self.cluster.store.revision()
+    }
+
+    /// The objects of a type in the order of their keys, as they are now.
+    pub fn objects(&self, resource_type: &ResourceType) -> Vec<Unstructured> {
+        let of = resource_type;
+        let Some(resource) = self.cluster.catalog.resource(&of.group, &of.version, &of.plural) else {
+            return Vec::new();
+        };
+        let shown = |fields: &Draft| {
+            let served = super::convert::served(resource, fields);
+            whole(&of.api_version(), &of.kind, served.as_ref().unwrap_or(fields)).into()
+        };
+        self.cluster.store.all(&resource.place).map(|(_, object)| shown(object.fields())).collect()
+    }
+
+    /// One object as it is now; an empty `namespace` is none.
+    pub fn object(&self, resource_type: &ResourceType, namespace: &str, name: &str) -> Option<Unstructured> {
+        let of = resource_type;
+        let resource = self.cluster.catalog.resource(&of.group, &of.version, &of.plural)?;
+        let object = self.cluster.store.get(&resource.place, &key(Some(namespace), name))?;
+        let served = super::convert::served(resource, object.fields());
+        Some(whole(&of.api_version(), &of.kind, served.as_ref().unwrap_or_else(|| object.fields())).into())
+    }
+
+    /// Forgets all history up to resource version `revision`, as etcd's compaction does: watches and pages from before
+    /// it get 410. Open watches go on.
+    pub fn compact(&mut self, revision: u64) {
+        self.cluster.store.compact(revision);
+    }
+
+    /// Stops the cache that serves watches and reads of old resource versions, as a replica that lags behind:
+    /// watches hear nothing, and `resourceVersion=0` reads an old state, until [`thaw`](Self::thaw).
+    pub fn freeze(&mut self) {
+        let now = self.cluster.store.revision();
+        self.cluster.frozen.get_or_insert(now);
+    }
+
+    /// Lets the cache catch up: watches hear what they have missed.
+    pub fn thaw(&mut self, now: Now, out: &mut Outbox<HttpEvent>) {
+        let Some(frozen) = self.cluster.frozen.take() else { return };
+        let changes: Option<Vec<_>> = self.cluster.store.since(frozen).ok().map(|changes| changes.cloned().collect());
+        match changes {
+            Some(changes) => {
+                for change in changes {
+                    self.watches.tell(now, &change, out);
+                }
+            }
+            // What is not remembered cannot be told: a cache that starts anew ends all watches.
+            None => self.close_watches(out),
+        }
+        self.wake(now, out);
+    }
+
+    /// Ends every watch, as a server that shuts down in order does.
+    pub fn close_watches(&mut self, out: &mut Outbox<HttpEvent>) {
+        for ticket in self.watches.tickets(None) {
+            self.watches.close(ticket, out);
+        }
+    }
+
+    /// How many watches are open.
+    pub fn open_watches(&self) -> usize {
+        self.watches.tickets(None).len()
+    }
+
+    fn request(&mut self, now: Now, ticket: Ticket, request: Request<Bytes>, out: &mut Outbox<HttpEvent>) {
+        let (parts, body) = request.into_parts();
+        let head_only = parts.method == Method::HEAD;
+        match self.respond(now, &parts.method, &parts.uri, &parts.headers, &body) {
+            Ok(Reply::Body(body)) => body.send(ticket, head_only, out),
+            Ok(Reply::Watch(subscription)) => {
+                let lifetime = self.cluster.random.jitter(self.config.watch_timeout * 3 / 2, 33);
+                let pace = Pace { bookmark_interval: self.config.bookmark_interval, lifetime };
+                self.watches.open(now, ticket, *subscription, pace, out);
+            }
+            Ok(Reply::Wait { revision }) => {
+                let until = now.mono + self.config.patience;
+                let (method, uri, headers) = (parts.method, parts.uri, parts.headers);
+                self.patience.insert((until, ticket));
+                self.waiting.insert(ticket, Waiting { revision, until, method, uri, headers, body });
+            }
+            Err(refusal) => Body::refusal(&refusal).send(ticket, head_only, out),
+        }
+    }
+
+    fn respond(&mut self, now: Now, method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Outcome<Reply> {
+        let Some(found) = route(uri.path()) else { return Ok(Reply::Body(Body::no_such_page())) };
+        let open = matches!(&found, Route::Other(path) if matches!(path[..].first().map(String::as_str), Some("healthz" | "livez" | "readyz" | "version")));
+        if !open {
+            self.authenticate(headers)?;
+        }
+        if body.len() > BODY_LIMIT {
+            return Err(too_large(BODY_LIMIT));
+        }
+        match found {
+            Route::Other(path) => {
+                let path: Vec<_> = path.iter().map(String::as_str).collect();
+                Ok(Reply::Body(self.other(method, &path, headers)?))
+            }
+            Route::Resource(target) => {
+                let query = Query::parse(uri.query().unwrap_or_default());
+                self.resource(method, &target, &query, &Carried { now, headers, body })
+            }
+        }
+    }
+
+    fn authenticate(&self, headers: &HeaderMap) -> Outcome<()> {
+        let Some(token) = &self.config.token else { return Ok(()) };
+        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        match given.split_once(' ') {
+            Some((scheme, given)) if scheme.eq_ignore_ascii_case("bearer") && given.trim() == token => Ok(()),
+            _ => Err(unauthorized()),
+        }
+    }
+
+    /// What is no resource: discovery, the version, health.
+    fn other(&self, method: &Method, path: &[&str], headers: &HeaderMap) -> Outcome<Body> {
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            return Err(super::errors::method_not_allowed());
+        }
+        if let Some(document) = discovery::answer(&self.cluster.catalog, path, headers) {
+            return document;
+        }
+        match path {
+            ["healthz" | "livez" | "readyz", ..] => Ok(Body::text(200, "text/plain; charset=utf-8", "ok")),
+            ["version"] => Ok(Body::json(200, &version())),
+            ["api", _] => Err(no_such_path()),
+            _ => Ok(Body::no_such_page()),
+        }
+    }
+
+    fn resource(
+        &mut self,
+        method: &Method,
+        target: &Target,
+        query: &Query,
+        Carried { now, headers, body }: &Carried<'_>,
+    ) -> Outcome<Reply> {
+        let Some(resource) = self.cluster.catalog.resource(&target.group, &target.version, &target.plural).cloned()
+        else {
+            let builtin = self.cluster.catalog.version(&target.group, &target.version).is_some();
+            return if builtin { Err(no_such_path()) } else { Ok(Reply::Body(Body::no_such_page())) };
+        };
+        if !has_path(resource.is_namespaced(), target) {
+            return Err(no_such_path());
+        }
+        let call = Call { now: *now, resource: &resource, target, query, headers, body };
+        self.cluster.answer(method, &call)
+    }
+
+    /// Tells whoever has to hear of what was written.
+    fn settle(&mut self, now: Now, out: &mut Outbox<HttpEvent>) {
+        let changes = std::mem::take(&mut self.cluster.changes);
+        if changes.is_empty() {
+            return;
+        }
+        if self.cluster.frozen.is_none() {
+            for change in &changes {
+                self.watches.tell(now, change, out);
+            }
+            self.wake(now, out);
+        }
+    }
+
+    /// Answers the requests whose revision has come.
+    fn wake(&mut self, now: Now, out: &mut Outbox<HttpEvent>) {
+        let seen = self.cluster.cached();
+        let ready: Vec<_> =
+            self.waiting.iter().filter(|(_, waiting)| waiting.revision <= seen).map(|(ticket, _)| *ticket).collect();
+        for ticket in ready {
+            let Some(waiting) = self.stop_waiting(ticket) else { continue };
+            let mut request = Request::new(waiting.body);
+            (*request.method_mut(), *request.uri_mut()) = (waiting.method, waiting.uri);
+            *request.headers_mut() = waiting.headers;
+            self.request(now, ticket, request, out);
+        }
+    }
+
+    fn stop_waiting(&mut self, ticket: Ticket) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&ticket)?;
+        self.patience.remove(&(waiting.until, ticket));
+        Some(waiting)
+    }
+}
+
+impl Machine for ApiServer {
+    type Input = ServerInput;
+    type Output = HttpEvent;
+
+    fn on_input(&mut self, now: Now, input: ServerInput, out: &mut Outbox<HttpEvent>) {
+        match input {
+            // An exchange that is open already is not begun again.
+            ServerInput::Requested { ticket, .. }
+                if self.watches.is_open(ticket) || self.waiting.contains_key(&ticket) => {}
+            ServerInput::Requested { ticket, request } => {
+                self.request(now, ticket, request.into_inner(), out);
+                self.settle(now, out);
+            }
+            ServerInput::Cancelled { ticket } => {
+                self.watches.forget(ticket);
+                self.stop_waiting(ticket);
+            }
+        }
+    }
+
+    fn on_timer(&mut self, now: Now, out: &mut Outbox<HttpEvent>) {
+        if let Some((at, ticket)) = self.patience.first().copied().filter(|(at, _)| *at <= now.mono) {
+            self.patience.remove(&(at, ticket));
+            if let Some(waiting) = self.waiting.remove(&ticket) {
+                let refusal = waiting.too_late(self.cluster.cached());
+                Body::refusal(&refusal).send(ticket, waiting.method == Method::HEAD, out);
+            }
+            return;
+        }
+        self.watches.fire(now, self.cluster.cached(), out);
+    }
+
+    fn deadline(&self) -> Option<Deadline> {
+        let patience = self.patience.first().map(|(at, _)| Deadline::new(*at, "a resource version yet to come"));
+        let watches = self.watches.due().map(|at| Deadline::new(at, "a watch's bookmark or end"));
+        Deadline::earliest(patience, watches)
+    }
+}
+
+/// What comes with a request besides what it asks for.
+struct Carried<'a> {
+    now: Now,
+    headers: &'a HeaderMap,
+    body: &'a Bytes,
+}
+
+/// Whether a resource can be at a path of this shape.
+fn has_path(namespaced: bool, target: &Target) -> bool {
+    match (namespaced, &target.namespace, &target.name) {
+        (true, None, name) => name.is_none(),
+        (false, Some(_), _) => false,
+        _ => true,
+    }
+}
+
+fn version() -> Value {
+    serde_json::json!({"major": "1", "minor": "37", "gitVersion": "v1.37.2", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": ""})
+}
+
+/// The longest body that is taken, in bytes.
+pub(crate) const BODY_LIMIT: usize = 3 << 20;
