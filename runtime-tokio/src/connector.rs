@@ -1,32 +1,39 @@
 //! Connections: TCP, and TLS over it.
 
-use std::error::Error as StdError;
-use std::fmt;
-use std::io;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
+use cloudcoil_runtime::core::NetworkError;
 use cloudcoil_runtime::core::config::{Config, ConfigError};
-use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
-use futures_util::future::BoxFuture;
 use http::Uri;
-use hyper::rt::{Read, ReadBufCursor, Write};
-use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
-use tower_service::Service;
+use tower_service::Service as _;
 
+use crate::failure::{connect_failure, tls_failure};
 use crate::tls;
 
 /// Makes connections to one server.
-#[derive(Clone)]
 pub(crate) struct Connector {
+    server: Uri,
     tcp: HttpConnector,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
+
+/// A connection, encrypted or not.
+pub(crate) struct Connection {
+    pub(crate) io: Box<dyn Io>,
+    /// Whether both sides have agreed on HTTP/2.
+    pub(crate) is_http2: bool,
+}
+
+pub(crate) trait Io: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Io for T {}
 
 impl Connector {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
@@ -34,12 +41,25 @@ impl Connector {
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_keepalive(Some(Duration::from_secs(30)));
-        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        tcp.set_connect_timeout(Some(TIMEOUT));
         let tls = match config.is_tls() {
             true => Some((TlsConnector::from(Arc::new(tls::client_config(&config.tls)?)), server_name(config)?)),
             false => None,
         };
-        Ok(Self { tcp, tls })
+        Ok(Self { server: config.server.clone(), tcp, tls })
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connection, NetworkError> {
+        let mut tcp = self.tcp.clone();
+        poll_fn(|context| tcp.poll_ready(context)).await.map_err(|error| connect_failure(&error))?;
+        let tcp = tcp.call(self.server.clone()).await.map_err(|error| connect_failure(&error))?;
+        let Some((connector, name)) = &self.tls else {
+            return Ok(Connection { io: Box::new(tcp), is_http2: false });
+        };
+        let handshake = tokio::time::timeout(TIMEOUT, connector.connect(name.clone(), tcp.into_inner()));
+        let tls = handshake.await.map_err(|elapsed| tls_failure(&elapsed))?.map_err(|error| tls_failure(&error))?;
+        let is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+        Ok(Connection { io: Box::new(TokioIo::new(tls)), is_http2 })
     }
 }
 
@@ -57,101 +77,5 @@ fn server_name(config: &Config) -> Result<ServerName<'static>, ConfigError> {
     })
 }
 
-impl Service<Uri> for Connector {
-    type Response = Stream;
-    type Error = ConnectError;
-    type Future = BoxFuture<'static, Result<Stream, ConnectError>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
-        self.tcp.poll_ready(context).map_err(|error| ConnectError::new(NetworkErrorKind::Connect, &error))
-    }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let (connecting, tls) = (self.tcp.call(uri), self.tls.clone());
-        Box::pin(async move {
-            let tcp = connecting.await.map_err(|error| ConnectError::new(NetworkErrorKind::Connect, &error))?;
-            let Some((connector, name)) = tls else {
-                return Ok(Stream { io: Box::new(tcp), is_h2: false });
-            };
-            let handshake = tokio::time::timeout(CONNECT_TIMEOUT, connector.connect(name, tcp.into_inner()));
-            let tls = match handshake.await {
-                Ok(result) => result.map_err(|error| ConnectError::new(NetworkErrorKind::Tls, &error))?,
-                Err(elapsed) => return Err(ConnectError::new(NetworkErrorKind::Tls, &elapsed)),
-            };
-            let is_h2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
-            Ok(Stream { io: Box::new(TokioIo::new(tls)), is_h2 })
-        })
-    }
-}
-
-/// Why there is no connection.
-#[derive(Debug)]
-pub(crate) struct ConnectError(pub(crate) NetworkError);
-
-impl ConnectError {
-    fn new(kind: NetworkErrorKind, error: &(dyn StdError + 'static)) -> Self {
-        Self(NetworkError::new(kind, chain(error)))
-    }
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl StdError for ConnectError {}
-
-/// An error and what is behind it, without saying the same twice.
-pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.ends_with(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
-}
-
-trait Io: Read + Write + Send + Unpin {}
-
-impl<T: Read + Write + Send + Unpin> Io for T {}
-
-/// A connection, encrypted or not.
-pub(crate) struct Stream {
-    io: Box<dyn Io>,
-    is_h2: bool,
-}
-
-impl Connection for Stream {
-    fn connected(&self) -> Connected {
-        let connected = Connected::new();
-        if self.is_h2 { connected.negotiated_h2() } else { connected }
-    }
-}
-
-impl Read for Stream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, buf)
-    }
-}
-
-impl Write for Stream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-}
-
 /// For each of the TCP connection and the TLS handshake.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);

@@ -18,6 +18,8 @@
 
 mod connect;
 mod connector;
+mod failure;
+mod pool;
 mod runtime;
 mod signal;
 mod tls;

@@ -1,0 +1,228 @@
+//! Connections to one server, kept and shared.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloudcoil_runtime::Body;
+use cloudcoil_runtime::core::NetworkError;
+use futures_util::{FutureExt as _, Stream};
+use http::{Method, Request, Response, Uri, header};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::Instant;
+
+use crate::connector::{Connection, Connector};
+use crate::failure::exchange_failure;
+
+/// The connections to one server.
+pub(crate) struct Pool {
+    connector: Connector,
+    open: Mutex<Open>,
+    /// Held while connecting, as long as the connection may turn out to be one that others can share.
+    gate: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Open {
+    shared: Vec<Shared>,
+    idle: Vec<(http1::SendRequest<Full<Bytes>>, Instant)>,
+    is_http1: bool,
+    attempts: u64,
+    failure: Option<NetworkError>,
+}
+
+/// An HTTP/2 connection. The server allows only so many exchanges on it, 100 as a rule, and whoever comes after waits: for
+/// ever, if the others are watches. So there are as many connections as are needed.
+#[derive(Clone)]
+struct Shared {
+    sender: http2::SendRequest<Full<Bytes>>,
+    /// How many exchanges the server allows; each that is under way holds a clone, and so does the pool.
+    limit: Arc<AtomicUsize>,
+}
+
+/// What carries one exchange.
+enum Link {
+    Own(http1::SendRequest<Full<Bytes>>),
+    Shared(Shared),
+}
+
+impl Pool {
+    pub(crate) fn new(connector: Connector) -> Self {
+        Self { connector, open: Mutex::default(), gate: tokio::sync::Mutex::default() }
+    }
+
+    /// Sends a request whose address is absolute. One that was certainly not taken up, because a connection at hand turned
+    /// out to be closed, is sent again on another.
+    pub(crate) async fn send(
+        self: Arc<Self>,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Body>, NetworkError> {
+        loop {
+            let (mut link, is_new) = self.link().await?;
+            let again = (request.method() == Method::GET && !is_new).then(|| request.clone());
+            match link.send(request).await {
+                Ok(response) => {
+                    return Ok(response.map(|body| Box::pin(Pieces { body, link: Some(link), pool: self }) as Body));
+                }
+                Err(mut error) => match error.take_message().or(again) {
+                    Some(unsent) if !is_new => request = unsent,
+                    _ => return Err(exchange_failure(error.error())),
+                },
+            }
+        }
+    }
+
+    /// A connection with room for one more exchange, and whether it is new.
+    async fn link(&self) -> Result<(Link, bool), NetworkError> {
+        let (before, is_http1) = {
+            let mut open = self.open();
+            if let Some(link) = open.take() {
+                return Ok((link, false));
+            }
+            (open.attempts, open.is_http1)
+        };
+        let _gate = if is_http1 { None } else { Some(self.gate.lock().await) };
+        {
+            let mut open = self.open();
+            if let Some(link) = open.take() {
+                return Ok((link, false));
+            }
+            // All who waited for the same attempt share its failure, so that they do not wait for one another's.
+            if let Some(failure) = open.failure.clone().filter(|_| open.attempts != before) {
+                return Err(failure);
+            }
+        }
+        let result = self.connect().await;
+        let mut open = self.open();
+        open.attempts += 1;
+        open.failure = result.as_ref().err().cloned();
+        if let Ok(Link::Shared(shared)) = &result {
+            open.shared.push(shared.clone());
+        }
+        open.is_http1 = matches!(&result, Ok(Link::Own(_)));
+        result.map(|link| (link, true))
+    }
+
+    async fn connect(&self) -> Result<Link, NetworkError> {
+        let Connection { io, is_http2 } = self.connector.connect().await?;
+        if is_http2 {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            // A connection that has died is noticed within 45 seconds, also when nothing is sent on it.
+            let builder = builder
+                .timer(TokioTimer::new())
+                .keep_alive_interval(Duration::from_secs(30))
+                .keep_alive_timeout(Duration::from_secs(15));
+            let (sender, connection) = builder.handshake(io).await.map_err(|error| exchange_failure(&error))?;
+            let limit = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
+            let (mut connection, server_limit) = (Box::pin(connection), Arc::downgrade(&limit));
+            tokio::spawn(poll_fn(move |context| {
+                let polled = connection.poll_unpin(context).map(drop);
+                if let Some(limit) = server_limit.upgrade() {
+                    limit.store(connection.current_max_send_streams(), Ordering::Relaxed);
+                }
+                polled
+            }));
+            Ok(Link::Shared(Shared { sender, limit }))
+        } else {
+            let (sender, connection) = http1::handshake(io).await.map_err(|error| exchange_failure(&error))?;
+            tokio::spawn(connection.map(drop));
+            Ok(Link::Own(sender))
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn take(&mut self) -> Option<Link> {
+        self.shared.retain(|shared| !shared.sender.is_closed());
+        if let Some(shared) = self.shared.iter().find(|shared| shared.has_room()) {
+            return Some(Link::Shared(shared.clone()));
+        }
+        self.idle.retain(|(sender, since)| !sender.is_closed() && since.elapsed() < IDLE);
+        self.idle.pop().map(|(sender, _)| Link::Own(sender))
+    }
+}
+
+impl Shared {
+    fn has_room(&self) -> bool {
+        // One of the holders is the pool itself.
+        Arc::strong_count(&self.limit) <= self.limit.load(Ordering::Relaxed).clamp(1, MAX_STREAMS)
+    }
+}
+
+impl Link {
+    async fn send(
+        &mut self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
+        match self {
+            Self::Shared(shared) => shared.sender.try_send_request(request).await,
+            Self::Own(sender) => {
+                to_origin_form(&mut request);
+                // An error shows again when the request is sent.
+                let _ = sender.ready().await;
+                sender.try_send_request(request).await
+            }
+        }
+    }
+}
+
+/// HTTP/1.1 has the host in a header and only the rest in the request line.
+fn to_origin_form(request: &mut Request<Full<Bytes>>) {
+    let host = request.uri().authority().and_then(|authority| authority.as_str().parse().ok());
+    if let Some(host) = host {
+        request.headers_mut().entry(header::HOST).or_insert(host);
+    }
+    if let Some(path) = request.uri().path_and_query().cloned() {
+        *request.uri_mut() = Uri::from(path);
+    }
+}
+
+/// The pieces of a body. When it is whole, its connection is kept; when it is dropped before, the connection closes, or on a
+/// shared connection its stream.
+struct Pieces {
+    body: Incoming,
+    link: Option<Link>,
+    pool: Arc<Pool>,
+}
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, NetworkError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) if !bytes.is_empty() => return Poll::Ready(Some(Ok(bytes))),
+                    _ => {}
+                },
+                Some(Err(error)) => {
+                    self.link = None;
+                    return Poll::Ready(Some(Err(exchange_failure(&error))));
+                }
+                None => {
+                    if let Some(Link::Own(sender)) = self.link.take() {
+                        self.pool.open().idle.push((sender, Instant::now()));
+                    }
+                    return Poll::Ready(None);
+                }
+            }
+        }
+    }
+}
+
+/// How long a connection of HTTP/1.1 is kept without use.
+const IDLE: Duration = Duration::from_secs(90);
+
+/// Exchanges on one HTTP/2 connection at the most, whatever the server allows.
+const MAX_STREAMS: usize = 250;

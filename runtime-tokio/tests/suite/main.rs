@@ -1,0 +1,7 @@
+//! The adapter on real sockets.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod http1;
+mod server;
+mod tls;
