@@ -3,9 +3,10 @@
 //! Empty and absent are the same for most fields, nulls vanish, and a value of the wrong type is refused. What a type
 //! does not have is dropped, and named for whoever wants to be strict about it.
 
+use cloudcoil_core::Quantity;
 use serde_json::{Map, Value};
 
-use crate::kinds::{Container, Field, Kinds, Shape, StructId, canonical_quantity};
+use crate::kinds::{Container, Field, Kinds, Shape, StructId};
 
 /// A body in its normal form.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -228,7 +229,7 @@ fn mismatch(of_struct: &str, path: &Path<'_>, Mismatch { value, wanted }: &Misma
 }
 
 fn quantity(text: &str) -> Result<Value, String> {
-    canonical_quantity(text).map(Value::from).map_err(|_| {
+    Quantity::parse(text).map(|quantity| Value::from(quantity.served())).map_err(|_| {
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
     })
 }
