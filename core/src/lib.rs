@@ -6,6 +6,7 @@
 pub mod backoff;
 mod call;
 pub mod config;
+mod ensure;
 pub mod error;
 pub mod exchange;
 #[doc(hidden)]
@@ -30,6 +31,7 @@ mod unstructured;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
 pub use call::{Call, CallInput, CallOutput};
+pub use ensure::{DesiredChild, EnsureError, EnsureStep, controller_reference};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use jsonpath::{JsonPath, JsonPathError};
