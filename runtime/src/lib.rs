@@ -6,6 +6,7 @@
 mod api;
 mod client;
 mod connect;
+mod controller;
 mod driver;
 mod exchanges;
 mod ports;
@@ -13,6 +14,7 @@ mod ports;
 pub use api::{Api, Create, Delete, DeleteCollection, List, ListStream, PatchRequest, Replace};
 pub use client::Client;
 pub use connect::{Target, load_config, process_environment};
+pub use controller::{Action, IntoOutcome, Stop, Wait, form};
 pub use ports::{Body, Runtime, Transport};
 
 pub use cloudcoil_core as core;
