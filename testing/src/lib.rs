@@ -2,7 +2,7 @@
 //!
 //! [`ControlPlane`] starts etcd and kube-apiserver from the folder that `KUBEBUILDER_ASSETS` names, as
 //! [`setup-envtest`](https://book.kubebuilder.io/reference/envtest.html) fetches them, and stops them again however
-//! the test ends.
+//! the test ends. It needs a Unix.
 //!
 //! ```no_run
 //! use cloudcoil_testing::ControlPlane;
@@ -11,10 +11,13 @@
 //! let answer = plane.kubectl().args(["get", "namespaces"]).output().unwrap();
 //! assert!(answer.status.success());
 //! ```
-#![cfg(unix)]
 
+#[cfg(unix)]
 mod control_plane;
+#[cfg(unix)]
 mod error;
 
+#[cfg(unix)]
 pub use control_plane::{ClientCertificate, Component, ControlPlane, ControlPlaneBuilder};
+#[cfg(unix)]
 pub use error::Error;
