@@ -15,7 +15,6 @@ use crate::status::Status;
 ///
 /// An object that does not fit its type is an error of its own and hides no other.
 #[derive(Clone, Debug, PartialEq)]
-#[must_use = "objects that do not fit their type are in `errors` only"]
 #[non_exhaustive]
 pub struct ResourceList<K> {
     /// The objects that fit, in the server's order.

@@ -5,3 +5,4 @@
 mod http1;
 mod server;
 mod tls;
+mod verbs;
