@@ -11,7 +11,7 @@ pub mod kinds;
 #[cfg(feature = "listen")]
 mod listen;
 mod machine;
-pub mod table;
+mod table;
 
 #[cfg(feature = "listen")]
 pub use listen::{ListenError, ServerHandle, Tls, serve, serve_tls};

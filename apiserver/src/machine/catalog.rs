@@ -8,6 +8,7 @@ use cloudcoil_core::{ResourceType, Scope};
 
 use super::store::Place;
 use crate::kinds::{self, Kinds};
+use crate::table::PrinterColumn;
 
 type Text = Cow<'static, str>;
 
@@ -43,25 +44,14 @@ pub(crate) struct Subresource {
 pub(crate) struct Custom {
     /// The name of the definition.
     pub(crate) definition: Text,
-    /// The columns of a table: name, type, format, description, priority, JSON path.
-    pub(crate) columns: Vec<Column>,
+    /// The columns that tables have besides the name.
+    pub(crate) columns: Vec<PrinterColumn>,
     /// The fields besides name and namespace that a field selector may name.
     pub(crate) selectable: Vec<Text>,
     /// The paths of the scale subresource.
     pub(crate) scale: Option<ScalePaths>,
     /// Whether the definition is being deleted, so that nothing more may be created.
     pub(crate) terminating: bool,
-}
-
-/// A column that a definition adds to tables.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Column {
-    pub(crate) name: Text,
-    pub(crate) kind: Text,
-    pub(crate) format: Text,
-    pub(crate) description: Text,
-    pub(crate) priority: i64,
-    pub(crate) path: Text,
 }
 
 /// Where a custom resource keeps what its scale subresource shows.

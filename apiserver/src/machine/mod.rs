@@ -23,7 +23,6 @@ mod select;
 mod server;
 mod store;
 mod strategy;
-mod table;
 mod typed;
 mod validation;
 mod validation_kinds;

@@ -10,7 +10,8 @@ pub(crate) type Draft = Map<String, Value>;
 /// An object as stored: never changed, only replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Object {
-    fields: Draft,
+    /// The fields as a JSON object.
+    value: Value,
     text: Box<str>,
     revision: u64,
 }
@@ -28,13 +29,18 @@ impl Object {
     }
 
     fn made(fields: Draft, revision: u64) -> Arc<Self> {
-        let text = serde_json::to_string(&fields).expect("JSON values are always writable").into();
-        Arc::new(Self { fields, text, revision })
+        let value = Value::Object(fields);
+        Arc::new(Self { text: value.to_string().into(), value, revision })
     }
 
     /// The fields, without `apiVersion` and `kind`.
-    pub(crate) const fn fields(&self) -> &Draft {
-        &self.fields
+    pub(crate) fn fields(&self) -> &Draft {
+        self.value.as_object().expect("made of fields")
+    }
+
+    /// The fields as a JSON object.
+    pub(crate) const fn value(&self) -> &Value {
+        &self.value
     }
 
     /// The fields as compact JSON.
@@ -49,12 +55,12 @@ impl Object {
 
     /// The same object as it was told at the revision of its deletion.
     pub(crate) fn at(&self, revision: u64) -> Arc<Self> {
-        Self::new(self.fields.clone(), revision)
+        Self::new(self.fields().clone(), revision)
     }
 
     /// A text of the metadata; empty when it is not there.
     pub(crate) fn meta(&self, field: &str) -> &str {
-        meta(&self.fields, field)
+        meta(self.fields(), field)
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -70,7 +76,7 @@ impl Object {
     }
 
     pub(crate) fn is_deleting(&self) -> bool {
-        is_deleting(&self.fields)
+        is_deleting(self.fields())
     }
 }
 

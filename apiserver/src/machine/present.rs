@@ -13,7 +13,7 @@ use super::errors::{Outcome, bad_request};
 use super::media::{Form, cannot_be};
 use super::object::Object;
 use super::route::Query;
-use super::table;
+use crate::table::{Custom, Printer, Row};
 
 /// How objects are shown to one client.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,7 @@ pub(crate) struct View {
     pub(crate) form: Form,
     /// How much of the object a row of a table carries.
     pub(crate) rows: RowObject,
+    printer: Printer,
 }
 
 /// How much of the object a row of a table carries.
@@ -51,7 +52,11 @@ impl View {
                 return Err(bad_request(message));
             }
         };
-        Ok(Self { resource: Arc::clone(resource), form, rows })
+        let printer = match &resource.custom {
+            Some(custom) => Printer::Custom(Custom::new(&custom.columns)),
+            None => Printer::builtin(&resource.of.group, &resource.of.kind),
+        };
+        Ok(Self { resource: Arc::clone(resource), form, rows, printer })
     }
 
     /// One object as JSON.
@@ -59,7 +64,7 @@ impl View {
         match self.form {
             Form::Whole => Ok(self.whole(object)),
             Form::Metadata => Ok(partial(object).to_string()),
-            Form::Table => Ok(self.table(now, &[object], &ListMeta::of(object.revision()), true).to_string()),
+            Form::Table => Ok(self.table_of_one(now, object, true).to_string()),
             Form::MetadataList => Err(cannot_be(self.form)),
         }
     }
@@ -76,7 +81,10 @@ impl View {
             }
             Form::Table => {
                 let objects: Vec<_> = objects.iter().map(AsRef::as_ref).collect();
-                Ok(self.table(now, &objects, meta, true).to_string())
+                let values: Vec<_> = objects.iter().map(|object| self.value(object)).collect();
+                let rows = self.printer.rows(&values.iter().map(AsRef::as_ref).collect::<Vec<_>>(), now.wall);
+                let rows = rows.into_iter().map(|row| (objects[row.index], row));
+                Ok(self.table(rows, meta, true).to_string())
             }
             Form::Metadata => Err(cannot_be(self.form)),
         }
@@ -87,12 +95,12 @@ impl View {
         match self.form {
             Form::Whole => self.whole(object),
             Form::Metadata | Form::MetadataList => partial(object).to_string(),
-            Form::Table => self.table(now, &[object], &ListMeta::of(object.revision()), first).to_string(),
+            Form::Table => self.table_of_one(now, object, first).to_string(),
         }
     }
 
     /// The object of a bookmark: a resource version, and what it marks.
-    pub(crate) fn bookmark(&self, revision: u64, initial_end: bool) -> String {
+    pub(crate) fn bookmark(&self, now: Now, revision: u64, initial_end: bool) -> String {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
         if initial_end {
@@ -103,16 +111,13 @@ impl View {
             Form::Whole => (of.kind.as_ref(), of.api_version()),
             Form::Metadata | Form::MetadataList => ("PartialObjectMetadata", Cow::Borrowed("meta.k8s.io/v1")),
             Form::Table => {
-                metadata.remove("annotations");
-                let mut row = Map::new();
-                row.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
-                if initial_end {
-                    row.insert("annotations".to_owned(), json!({"k8s.io/initial-events-end": "true"}));
-                }
-                let object = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": row});
-                let cells: Vec<Value> = table::columns(&self.resource).map(|_| json!("")).collect();
-                return json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
-                    "columnDefinitions": null, "rows": [{"cells": cells, "object": object}]})
+                let object = json!({"metadata": metadata});
+                let Row { cells, .. } = self.printer.row(&object, now.wall);
+                let object = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": object["metadata"]});
+                return json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1",
+                    "metadata": ListMeta::of(revision).render(), "columnDefinitions": null,
+                    "rows": [{"cells": cells, "object": object}]})
                 .to_string();
             }
         };
@@ -128,9 +133,17 @@ impl View {
     }
 
     fn fields<'a>(&self, object: &'a Object) -> Cow<'a, str> {
+        match self.value(object) {
+            Cow::Owned(fields) => Cow::Owned(fields.to_string()),
+            Cow::Borrowed(_) => Cow::Borrowed(object.text()),
+        }
+    }
+
+    /// The fields in the version that was asked for.
+    fn value<'a>(&self, object: &'a Object) -> Cow<'a, Value> {
         match convert::served(&self.resource, object.fields()) {
-            Some(fields) => Cow::Owned(Value::Object(fields).to_string()),
-            None => Cow::Borrowed(object.text()),
+            Some(fields) => Cow::Owned(Value::Object(fields)),
+            None => Cow::Borrowed(object.value()),
         }
     }
 
@@ -156,19 +169,27 @@ impl View {
         text
     }
 
-    fn table(&self, now: Now, objects: &[&Object], meta: &ListMeta, headers: bool) -> Value {
-        let rows: Value = objects
-            .iter()
-            .map(|object| {
+    fn table_of_one(&self, now: Now, object: &Object, headers: bool) -> Value {
+        let row = self.printer.row(&self.value(object), now.wall);
+        self.table(std::iter::once((object, row)), &ListMeta::of(object.revision()), headers)
+    }
+
+    fn table<'a>(&self, rows: impl Iterator<Item = (&'a Object, Row)>, meta: &ListMeta, headers: bool) -> Value {
+        let rows: Value = rows
+            .map(|(object, Row { cells, completed, .. })| {
                 let carried = match self.rows {
                     RowObject::Nothing => Value::Null,
                     RowObject::Metadata => partial(object),
                     RowObject::Whole => serde_json::from_str(&self.whole(object)).unwrap_or(Value::Null),
                 };
-                json!({"cells": table::cells(&self.resource, object, now), "object": carried})
+                let mut row = json!({"cells": cells, "object": carried});
+                if let Some(condition) = completed {
+                    row["conditions"] = json!([condition]);
+                }
+                row
             })
             .collect();
-        let columns = if headers { table::columns(&self.resource).collect() } else { Value::Null };
+        let columns = if headers { Value::Array(self.printer.columns()) } else { Value::Null };
         json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta.render(),
             "columnDefinitions": columns, "rows": rows})
     }

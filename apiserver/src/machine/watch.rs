@@ -165,7 +165,7 @@ impl Watches {
             }
         }
         if subscription.marked {
-            watcher.write_bookmark(subscription.revision, true, &mut text);
+            watcher.write_bookmark(now, subscription.revision, true, &mut text);
         }
         if !text.is_empty() {
             out.push(HttpEvent::Received { ticket, bytes: text.into() });
@@ -210,7 +210,7 @@ impl Watches {
             return;
         }
         let mut text = String::new();
-        watcher.write_bookmark(revision, false, &mut text);
+        watcher.write_bookmark(now, revision, false, &mut text);
         out.push(HttpEvent::Received { ticket, bytes: text.into() });
         watcher.schedule(now.mono);
         self.timers.insert((watcher.due, ticket));
@@ -260,8 +260,8 @@ impl Watcher {
         let _ = writeln!(text, "{{\"type\":\"{kind}\",\"object\":{object}}}");
     }
 
-    fn write_bookmark(&self, revision: u64, initial_end: bool, text: &mut String) {
-        let object = self.view.bookmark(revision, initial_end);
+    fn write_bookmark(&self, now: Now, revision: u64, initial_end: bool, text: &mut String) {
+        let object = self.view.bookmark(now, revision, initial_end);
         let _ = writeln!(text, "{{\"type\":\"BOOKMARK\",\"object\":{object}}}");
     }
 

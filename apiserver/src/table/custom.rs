@@ -13,25 +13,21 @@ use super::{Printing, age};
 /// See <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#additional-printer-columns>.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-#[expect(clippy::exhaustive_structs, reason = "the definition has these fields")]
-pub struct PrinterColumn {
-    /// The header.
-    pub name: String,
+pub(crate) struct PrinterColumn {
+    pub(crate) name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     #[serde(rename = "type")]
-    pub kind: String,
-    /// A hint such as `int32` or `date-time`; clients of today take only `name`.
-    pub format: String,
-    /// What the column shows.
-    pub description: String,
+    pub(crate) kind: String,
+    pub(crate) format: String,
+    pub(crate) description: String,
     /// Columns above 0 are for wide output.
-    pub priority: i64,
-    /// Where in the object the cells come from.
-    pub json_path: String,
+    pub(crate) priority: i64,
+    pub(crate) json_path: String,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Custom {
+/// The columns that a definition gives its resource.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Custom {
     /// The column definitions, that of the name first.
     pub(super) definitions: Vec<Value>,
     /// The type of each column after the name, and where its cells are; without a path they stay empty.
@@ -39,7 +35,8 @@ pub(super) struct Custom {
 }
 
 impl Custom {
-    pub(super) fn new(columns: &[PrinterColumn]) -> Self {
+    /// Without columns there are names and ages. A column whose JSONPath is none stays empty.
+    pub(crate) fn new(columns: &[PrinterColumn]) -> Self {
         let mut custom = Self { definitions: vec![NAME.definition()], cells: Vec::new() };
         if columns.is_empty() {
             custom.definitions.push(AGE.date().definition());
@@ -88,13 +85,12 @@ mod tests {
     use cloudcoil_core::UnixTime;
     use serde_json::json;
 
-    use super::super::{Printer, TableOptions};
+    use super::super::Printer;
     use super::*;
 
     fn cells(columns: Value, object: &Value) -> Value {
         let columns: Vec<PrinterColumn> = serde_json::from_value(columns).unwrap();
-        let table = Printer::custom(&columns).one(object, UnixTime::from_secs(300), TableOptions::default());
-        table["rows"][0]["cells"].clone()
+        Printer::Custom(Custom::new(&columns)).row(object, UnixTime::from_secs(300)).cells.into()
     }
 
     #[test]
@@ -137,8 +133,7 @@ mod tests {
     fn without_columns_there_are_names_and_ages() {
         let object = json!({"metadata": {"name": "w", "creationTimestamp": "1970-01-01T00:00:00Z"}});
         assert_eq!(cells(json!([]), &object), json!(["w", "5m"]));
-        let table = Printer::custom(&[]).one(&object, UnixTime::from_secs(300), TableOptions::default());
-        assert_eq!(table["columnDefinitions"][1]["type"], "date");
+        assert_eq!(Custom::new(&[]).definitions[1]["type"], "date");
     }
 
     #[test]
@@ -157,13 +152,11 @@ mod tests {
                 ..PrinterColumn::default()
             },
         ];
-        let table = Printer::custom(&columns).list(&[], json!({}), UnixTime::default(), TableOptions::default());
-        let definitions = table["columnDefinitions"].as_array().unwrap();
+        let definitions = Printer::Custom(Custom::new(&columns)).columns();
         assert_eq!(definitions[1]["description"], "Custom resource definition column (in JSONPath format): .a");
         assert_eq!(
             (&definitions[2]["description"], &definitions[2]["priority"], &definitions[2]["format"]),
             (&json!("Bees"), &json!(1), &json!("int32"))
         );
-        assert_eq!(table["rows"], json!([]));
     }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{IncludeObject, Printer, TableOptions, TableVersion};
+use super::Printer;
 use cloudcoil_core::UnixTime;
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ fn with_times(value: &mut Value) {
 fn printer_of(object: &Value) -> Printer {
     let version = object["apiVersion"].as_str().unwrap();
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    Printer::builtin(group, object["kind"].as_str().unwrap())
+    Printer::builtin(&group.to_owned().into(), &object["kind"].as_str().unwrap().to_owned().into())
 }
 
 #[test]
@@ -55,23 +55,21 @@ fn tables_are_those_of_the_api_server() {
     for Case { mut objects, list, columns, rows, done } in cases {
         objects.iter_mut().for_each(with_times);
         let printer = printer_of(&objects[0]);
-        let table = match list {
-            true => printer.list(&objects.iter().collect::<Vec<_>>(), json!({}), NOW, TableOptions::default()),
-            false => printer.one(&objects[0], NOW, TableOptions::default()),
+        let our_rows = match list {
+            true => printer.rows(&objects.iter().collect::<Vec<_>>(), NOW),
+            false => vec![printer.row(&objects[0], NOW)],
         };
         let columns: Vec<_> =
             columns.iter().map(|(name, kind, format, priority)| json!([name, kind, format, priority])).collect();
-        let ours: Vec<_> = table["columnDefinitions"]
-            .as_array()
-            .unwrap()
+        let definitions = printer.columns();
+        let described = |column: &Value| json!([column["name"], column["type"], column["format"], column["priority"]]);
+        let ours: Vec<_> = definitions.iter().map(described).collect();
+        let our_done: Vec<_> = our_rows
             .iter()
-            .map(|column| json!([column["name"], column["type"], column["format"], column["priority"]]))
+            .filter_map(|row| row.completed.as_ref())
+            .map(|done| format!("{}: {}", done["reason"].as_str().unwrap(), done["message"].as_str().unwrap()))
             .collect();
-        let our_rows: Value = table["rows"].as_array().unwrap().iter().map(|row| row["cells"].clone()).collect();
-        let conditions = table["rows"].as_array().unwrap().iter().filter_map(|row| row.get("conditions"));
-        let our_done: Vec<_> = conditions
-            .map(|list| format!("{}: {}", list[0]["reason"].as_str().unwrap(), list[0]["message"].as_str().unwrap()))
-            .collect();
+        let our_rows: Value = our_rows.into_iter().map(|row| row.cells).collect();
         if (&ours, &our_rows, &our_done) != (&columns, &rows, &done) {
             differences.push(format!(
                 "{}/{}\n  ours:   {our_rows}\n  theirs: {rows}\n  ours:   {}\n  theirs: {}\n  {our_done:?} {done:?}",
@@ -86,31 +84,9 @@ fn tables_are_those_of_the_api_server() {
 }
 
 #[test]
-fn rows_carry_what_of_their_objects_was_asked_for() {
-    let object = json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "b"}});
-    let row = |include, object: &Value| {
-        let options = TableOptions { include, version: TableVersion::V1Beta1, headers: false };
-        let table = Printer::builtin("", "Secret").one(object, NOW, options);
-        assert_eq!(table["columnDefinitions"], Value::Null);
-        assert_eq!(table["apiVersion"], "meta.k8s.io/v1beta1");
-        table["rows"][0]["object"].clone()
-    };
-    let metadata =
-        json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1beta1", "metadata": {"name": "s"}});
-    assert_eq!(row(IncludeObject::Object, &object), object);
-    assert_eq!(row(IncludeObject::Metadata, &object), metadata);
-    assert_eq!(row(IncludeObject::None, &object), Value::Null);
-
-    let bookmark = json!({"metadata": {"annotations": {"k8s.io/initial-events-end": "true"}}});
-    let kept = row(IncludeObject::None, &bookmark);
-    assert_eq!(kept["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
-}
-
-#[test]
 fn kinds_that_the_api_server_prints_elsewhere() {
     let created = "2026-01-02T03:04:05Z";
-    let row =
-        |object: Value| printer_of(&object).one(&object, NOW, TableOptions::default())["rows"][0]["cells"].clone();
+    let row = |object: Value| Value::from(printer_of(&object).row(&object, NOW).cells);
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r", "creationTimestamp": created}});
     assert_eq!(row(role), json!(["r", created]));
 
@@ -151,11 +127,9 @@ fn an_object_of_any_shape_has_a_row() {
     ];
     for Case { objects, .. } in cases() {
         let printer = printer_of(&objects[0]);
-        let width =
-            printer.one(&objects[0], NOW, TableOptions::default())["rows"][0]["cells"].as_array().unwrap().len();
+        let width = printer.row(&objects[0], NOW).cells.len();
         for object in &odd {
-            let table = printer.one(object, NOW, TableOptions::default());
-            assert_eq!(table["rows"][0]["cells"].as_array().unwrap().len(), width);
+            assert_eq!(printer.row(object, NOW).cells.len(), width);
         }
     }
 }
