@@ -9,12 +9,15 @@ pub mod config;
 mod ensure;
 pub mod error;
 pub mod exchange;
+pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+mod json;
 pub mod jsonpath;
 pub mod laws;
 pub mod list;
 pub mod machine;
+mod object;
 mod owner;
 mod pass;
 pub mod patch;
@@ -37,6 +40,7 @@ pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use list::{Deleted, ResourceList};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
+pub use object::{Object, Trim, TypeMeta};
 pub use owner::{Owner, owner_key};
 pub use pass::{
     Finished, Next, ObjectVersion, Outcome, Pass, PassConfig, PassError, PassInput, PassOutput, PassResult,

@@ -142,12 +142,16 @@ fn name_of(json: &str, default_kind: &str) -> Box<str> {
 
 /// The error for a body that is no JSON; what can be seen at its first byte goes before `problem`.
 fn not_json(answer: &Answer, problem: BodyProblem) -> Error {
-    let problem = match answer.body.trim_ascii_start().first() {
+    body_error(answer, body_problem(&answer.body, problem))
+}
+
+/// What is wrong with a body that is no JSON: what can be seen at its first byte goes before `problem`.
+pub(crate) fn body_problem(body: &[u8], problem: BodyProblem) -> BodyProblem {
+    match body.trim_ascii_start().first() {
         None => BodyProblem::Empty,
         Some(b'<') => BodyProblem::Html,
         Some(_) => problem,
-    };
-    body_error(answer, problem)
+    }
 }
 
 pub(crate) fn body_error(answer: &Answer, problem: BodyProblem) -> Error {
