@@ -182,6 +182,26 @@ fn missing_binaries_are_named() {
     assert!(matches!(&error, Error::BinaryMissing { name: "etcd", folder: named } if *named == folder), "{error:?}");
 }
 
+/// Runs another test in a second process that is told of no binaries.
+#[test]
+fn without_binaries_a_test_says_that_it_did_not_run_or_fails_when_it_must() {
+    let run = |required: &str| {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["two_at_once_do_not_meet", "--exact"])
+            .env_remove("KUBEBUILDER_ASSETS")
+            .env("CLOUDCOIL_REQUIRE_CONTROL_PLANE", required)
+            .output()
+            .unwrap()
+    };
+    for not_required in ["", "0"] {
+        let output = run(not_required);
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with("NOT RUN: two_at_once_do_not_meet: KUBEBUILDER_ASSETS is not set"), "{said}");
+    }
+    assert!(!run("1").status.success());
+}
+
 #[test]
 fn dropping_it_leaves_no_process_and_no_folder() {
     let Some(plane) = ControlPlane::start_or_skip("dropping_it_leaves_no_process_and_no_folder") else { return };

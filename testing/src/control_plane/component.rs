@@ -45,9 +45,9 @@ impl<'a> Component<'a> {
         }
     }
 
-    /// Asks it to end, as a node that shuts down in order, and waits until it has; after 20 seconds it is killed.
+    /// Asks it to end, as a node that shuts down in order, and waits until it has; after 3 seconds it is killed.
     ///
-    /// Nothing happens if it does not run.
+    /// Both processes take far longer than that while somebody watches through them. Nothing happens if it does not run.
     pub fn stop(self) {
         self.server().stop(STOP_WITHIN);
     }
@@ -123,6 +123,6 @@ impl<'a> Component<'a> {
     }
 }
 
-const STOP_WITHIN: Duration = Duration::from_secs(20);
+const STOP_WITHIN: Duration = Duration::from_secs(3);
 const ATTEMPTS: u32 = 20;
 const PORT_PAUSE: Duration = Duration::from_millis(250);

@@ -163,13 +163,13 @@ impl ControlPlane {
     /// Makes every resourceVersion from before this call expire: a watch from it, or the next page of a list, is
     /// answered [410 Gone](https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
     ///
-    /// It compacts etcd's history while the API server is stopped, so that what the latter held in memory is gone too.
-    /// Open watches end. Returns the oldest resourceVersion that is still good.
+    /// It kills the API server, compacts etcd's history, and starts the API server again, so that what this held in memory
+    /// is gone too. Open watches break. Returns the oldest resourceVersion that is still good.
     ///
     /// # Errors
     /// When etcd does not answer, or the API server does not come back.
     pub fn expire_history(&self) -> Result<u64, Error> {
-        self.apiserver().stop();
+        self.apiserver().kill();
         let revision = self.compact_history()?;
         self.apiserver().start()?;
         Ok(revision)
