@@ -70,6 +70,23 @@ impl Error {
         self.status().is_some_and(Status::is_conflict)
     }
 
+    /// Whether the guards of a JSON patch did not hold, or the server met another write on its own way: read again, and
+    /// make the patch anew.
+    ///
+    /// The API server answers 422 to a JSON patch that cannot be applied, and names neither the object nor a field then,
+    /// as it does when the object would be invalid; what a webhook says carries the webhook's name.
+    pub fn is_failed_guard(&self) -> bool {
+        self.is_conflict()
+            || self.status().is_some_and(|status| {
+                let details = &status.details;
+                status.code == 422
+                    && details.name.is_empty()
+                    && details.kind.is_empty()
+                    && details.causes.is_empty()
+                    && !status.message.contains("admission webhook")
+            })
+    }
+
     /// Whether an object of that name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.status().is_some_and(Status::is_already_exists)

@@ -32,11 +32,12 @@ pub(crate) struct Driver<M: HttpMachine> {
     port: Port,
     out: Outbox<M::Output>,
     deadline: Option<Deadline>,
+    turns: u32,
 }
 
 impl<M: HttpMachine> Driver<M> {
     pub(crate) fn new(machine: M, port: Port) -> Self {
-        Self { deadline: machine.deadline(), machine, port, out: Outbox::new() }
+        Self { deadline: machine.deadline(), machine, port, out: Outbox::new(), turns: 0 }
     }
 
     /// The next event. Can be dropped while it waits: nothing is lost.
@@ -46,15 +47,34 @@ impl<M: HttpMachine> Driver<M> {
 
     pub(crate) fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<M::Event> {
         loop {
-            while let Some(output) = self.out.pop() {
-                match M::sort(output) {
-                    Said::Effect(effect) => self.port.exchanges.perform(effect),
-                    Said::Event(event) => return Poll::Ready(event),
+            if self.turns >= MAX_TURNS {
+                self.turns = 0;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.turns += 1;
+            if let Some(event) = self.pending() {
+                return Poll::Ready(event);
+            }
+            match self.port.poll(context, self.deadline) {
+                Poll::Ready(input) => self.step(input.map(M::hear)),
+                Poll::Pending => {
+                    self.turns = 0;
+                    return Poll::Pending;
                 }
             }
-            let input = ready!(self.port.poll(context, self.deadline)).map(M::hear);
-            self.step(input);
         }
+    }
+
+    /// The next of the events that are there already.
+    pub(crate) fn pending(&mut self) -> Option<M::Event> {
+        while let Some(output) = self.out.pop() {
+            match M::sort(output) {
+                Said::Effect(effect) => self.port.exchanges.perform(effect),
+                Said::Event(event) => return Some(event),
+            }
+        }
+        None
     }
 
     /// Hands the machine an input that does not come from the network, or lets it look at the clock.
@@ -68,27 +88,19 @@ pub(crate) struct Port {
     runtime: Arc<dyn Runtime>,
     exchanges: Exchanges,
     sleep: Option<(Time, BoxFuture<'static, ()>)>,
-    turns: u32,
 }
 
 impl Port {
     pub(crate) fn new(runtime: Arc<dyn Runtime>, exchanges: Exchanges) -> Self {
-        Self { runtime, exchanges, sleep: None, turns: 0 }
+        Self { runtime, exchanges, sleep: None }
     }
 
     /// The next thing heard from the network, or `None` when it is time to look at the clock.
     fn poll(&mut self, context: &mut Context<'_>, deadline: Option<Deadline>) -> Poll<Option<HttpEvent>> {
-        if self.turns >= MAX_TURNS {
-            self.turns = 0;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        let polled = match self.exchanges.poll_event(context) {
+        match self.exchanges.poll_event(context) {
             Poll::Ready(event) => Poll::Ready(Some(event)),
             Poll::Pending => self.poll_deadline(context, deadline).map(|()| None),
-        };
-        self.turns = if polled.is_ready() { self.turns + 1 } else { 0 };
-        polled
+        }
     }
 
     /// A sleep that ends too early is kept rather than made anew for each later deadline: the machine compares clocks.
@@ -110,5 +122,5 @@ impl Port {
     }
 }
 
-/// Inputs taken in a row before other tasks have their turn.
+/// Inputs taken, or events said, in a row before other tasks have their turn.
 const MAX_TURNS: u32 = 64;

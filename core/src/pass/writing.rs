@@ -89,7 +89,7 @@ impl Writing {
         }
         let result = if gone {
             PassResult::Gone
-        } else if is_conflict(&error) {
+        } else if error.is_failed_guard() {
             PassResult::Conflict
         } else {
             PassError::Write(error).into()
@@ -117,22 +117,6 @@ fn failed(verdict: Verdict, result: PassResult) -> PassResult {
         }
         _ => result,
     }
-}
-
-/// Whether the guards of a patch did not hold, or the server met another write on its own way.
-///
-/// The API server answers 422 to a JSON patch that cannot be applied, and names neither the object nor a field then,
-/// as it does when the object would be invalid; what a webhook says carries the webhook's name.
-fn is_conflict(error: &Error) -> bool {
-    error.is_conflict()
-        || error.status().is_some_and(|status| {
-            let details = &status.details;
-            status.code == 422
-                && details.name.is_empty()
-                && details.kind.is_empty()
-                && details.causes.is_empty()
-                && !status.message.contains("admission webhook")
-        })
 }
 
 impl From<PassError> for PassResult {

@@ -111,3 +111,21 @@ async fn plain_http_works_without_credentials() {
     assert_eq!(client.default_namespace(), "default");
     client.api::<Namespace>().get("kube-system").await.unwrap();
 }
+
+#[tokio::test]
+async fn a_server_that_was_restarted_is_reached_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tls = || Tls::generate(&["127.0.0.1".to_owned()]).unwrap();
+    let server = serve_tls(ServerConfig::default(), listener, tls()).unwrap();
+    let mut config = cloudcoil_tokio::Config::new(&server.url()).unwrap();
+    config.tls.insecure_skip_verify = true;
+    let client = Client::try_from_config(&config).unwrap();
+    client.api::<Namespace>().get("default").await.unwrap();
+    server.shutdown().await;
+    let error = client.api::<Namespace>().get("default").await.unwrap_err();
+    assert!(matches!(error, cloudcoil_tokio::Error::Network(_)), "{error}");
+    let listener = TcpListener::bind(address).await.unwrap();
+    let _server = serve_tls(ServerConfig::default(), listener, tls()).unwrap();
+    client.api::<Namespace>().get("default").await.unwrap();
+}
