@@ -6,16 +6,19 @@
 pub mod backoff;
 mod call;
 pub mod config;
+mod decoded;
 mod ensure;
 pub mod error;
 pub mod exchange;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
+mod informer;
 mod json;
 pub mod jsonpath;
 pub mod laws;
 pub mod list;
+mod list_watch;
 pub mod machine;
 mod object;
 mod owner;
@@ -29,16 +32,20 @@ pub mod resource;
 pub mod response;
 pub mod selector;
 pub mod status;
+mod store;
 pub mod time;
 mod unstructured;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
 pub use call::{Call, CallInput, CallOutput};
+pub use decoded::Decoded;
 pub use ensure::{DesiredChild, EnsureError, EnsureStep, controller_reference};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
+pub use informer::{Informer, InformerConfig, InformerEvent, InformerInput, InformerOutput, InformerStatus};
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use list::{Deleted, ResourceList};
+pub use list_watch::{ListWatch, WatchConfig, WatchEvent, WatchInput, WatchOutput};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use object::{Object, Trim, TypeMeta};
 pub use owner::{Owner, owner_key};
@@ -57,6 +64,7 @@ pub use request::{
 pub use resource::{KnownResource, Resource, ResourceKey, ResourceType, Scope};
 pub use selector::{FieldSelector, FieldSelectorError, Selector, SelectorError};
 pub use status::Status;
+pub use store::{IndexFn, Store};
 pub use time::{Now, Time, UnixTime};
 pub use unstructured::Unstructured;
 
