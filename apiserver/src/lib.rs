@@ -11,6 +11,7 @@ pub mod kinds;
 #[cfg(feature = "listen")]
 mod listen;
 mod machine;
+mod strategic;
 mod table;
 
 #[cfg(feature = "listen")]

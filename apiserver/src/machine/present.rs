@@ -54,7 +54,7 @@ impl View {
         };
         let printer = match &resource.custom {
             Some(custom) => Printer::Custom(Custom::new(&custom.columns)),
-            None => Printer::builtin(&resource.of.group, &resource.of.kind),
+            None => Printer::builtin(resource.of.group.clone(), resource.of.kind.clone()),
         };
         Ok(Self { resource: Arc::clone(resource), form, rows, printer })
     }

@@ -44,7 +44,7 @@ fn with_times(value: &mut Value) {
 fn printer_of(object: &Value) -> Printer {
     let version = object["apiVersion"].as_str().unwrap();
     let group = version.split_once('/').map_or("", |(group, _)| group);
-    Printer::builtin(&group.to_owned().into(), &object["kind"].as_str().unwrap().to_owned().into())
+    Printer::builtin(group.to_owned(), object["kind"].as_str().unwrap().to_owned())
 }
 
 #[test]

@@ -54,8 +54,8 @@ pub(crate) struct Row {
 
 impl Printer {
     /// The printer of a built-in kind.
-    pub(crate) fn builtin(group: &Cow<'static, str>, kind: &Cow<'static, str>) -> Self {
-        Self::Builtin { group: group.clone(), kind: kind.clone() }
+    pub(crate) fn builtin(group: impl Into<Cow<'static, str>>, kind: impl Into<Cow<'static, str>>) -> Self {
+        Self::Builtin { group: group.into(), kind: kind.into() }
     }
 
     /// The column definitions.

@@ -222,3 +222,20 @@ proptest! {
         prop_assert_eq!(found, text.matches("\"a\":").count());
     }
 }
+
+/// The lines of `golden.txt`, made by `tests/controlplane/kubernetes/golden`: a value, then what paths find in it.
+#[test]
+fn paths_find_what_client_go_finds() {
+    let mut lines = include_str!("golden.txt").lines();
+    let value: Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    let mut differences = Vec::new();
+    for line in lines {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let path = case["path"].as_str().unwrap();
+        let found = JsonPath::parse(path).and_then(|path| path.find(&value).map(|found| json!(found)));
+        if found.as_ref().ok() != case.get("found") {
+            differences.push(format!("{path}\n  ours:   {found:?}\n  theirs: {:?}", case.get("found")));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}

@@ -1,6 +1,8 @@
 // Command golden writes what Kubernetes itself makes of given inputs, to be compared with in tests:
 //
 //	apiserver/src/table/golden.txt        tables (the API server's printers) of the objects in tables.yaml
+//	apiserver/src/strategic/golden.txt    strategic merge patches, those in strategic.yaml and random ones
+//	core/src/jsonpath/golden.txt          what client-go finds by the JSONPaths in jsonpath.yaml
 //
 // To regenerate, in this folder: go run . (and go run . -check to fail when a committed file differs).
 package main
@@ -29,6 +31,8 @@ func run(root string, check bool) error {
 		write func() ([]byte, error)
 	}{
 		{"apiserver/src/table/golden.txt", tables},
+		{"apiserver/src/strategic/golden.txt", strategic},
+		{"core/src/jsonpath/golden.txt", jsonpaths},
 	}
 	for _, file := range files {
 		text, err := file.write()
