@@ -27,6 +27,9 @@ pub enum Error {
     /// There is no configuration to reach a cluster with, or it cannot be used.
     #[error(transparent)]
     Config(Box<ConfigError>),
+    /// Something that should run for ever has come to an end that nobody asked for: what, and why.
+    #[error("{0}")]
+    Stopped(Box<str>),
     /// The time given for the call ran out.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),

@@ -74,7 +74,9 @@ impl<K: Resource> ResourceList<K> {
         }
         Ok(list)
     }
+}
 
+impl<K> ResourceList<K> {
     /// The objects, if all fit.
     ///
     /// # Errors

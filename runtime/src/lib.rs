@@ -9,23 +9,34 @@ mod connect;
 mod controller;
 mod driver;
 mod exchanges;
+mod informer;
+mod latch;
+mod panics;
 mod ports;
+mod shared;
 
-pub use api::{Api, Create, Delete, DeleteCollection, List, ListStream, PatchRequest, Replace};
+pub use api::{
+    Api, Create, Delete, DeleteCollection, List, ListStream, PatchRequest, Replace, Watch, WatchEvent, WatchStream,
+};
 pub use client::Client;
 pub use connect::{Target, load_config, process_environment};
-pub use controller::{Action, IntoOutcome, Stop, Wait, form};
+pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, IntoOutcome, Stop, Wait, form};
+pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
 pub use ports::{Body, Runtime, Transport};
 
 pub use cloudcoil_core as core;
 pub use cloudcoil_core::{
-    Answer, Deleted, Error, FieldValidation, KnownResource, ListVersion, Patch, Propagation, Resource, ResourceKey,
-    ResourceList, ResourceType, Scope, Unstructured,
+    Answer, BackoffPolicy, DecodeError, Deleted, Error, FieldSelector, FieldValidation, KnownResource, ListVersion,
+    Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource, ResourceKey, ResourceList, ResourceType,
+    Scope, Selector, Status, Unstructured, WatchConfig,
 };
 
 /// What most programs use.
 pub mod prelude {
     pub use futures_util::{StreamExt, TryStreamExt};
 
-    pub use crate::{Api, Client, Error, KnownResource, Patch, Resource, ResourceKey, Unstructured};
+    pub use crate::{
+        Action, Api, Client, Context, Controller, Error, Informer, KnownResource, Patch, Resource, ResourceKey, Stop,
+        Unstructured, Wait, WatchEvent,
+    };
 }

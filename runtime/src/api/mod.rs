@@ -1,6 +1,7 @@
 //! The verbs of one type of object.
 
 mod read;
+mod watch;
 mod write;
 
 use std::marker::PhantomData;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use read::{List, ListStream};
+pub use watch::{Watch, WatchEvent, WatchStream};
 pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
 
 use crate::Client;
@@ -66,7 +68,7 @@ impl<K: Resource> Api<K> {
         self.scoped(None)
     }
 
-    fn scoped(self, namespace: Option<&str>) -> Self {
+    pub(crate) fn scoped(self, namespace: Option<&str>) -> Self {
         let requests = Requests::new(self.requests.resource_type().clone(), namespace);
         Self { requests, ..self }
     }
@@ -120,6 +122,29 @@ impl<K: Resource> Api<K> {
     /// Reads the objects: whole when awaited, page by page, or as a stream.
     pub fn list(&self) -> List<K> {
         List::new(self.clone())
+    }
+
+    /// Follows the objects: what exists, and then every change.
+    ///
+    /// ```no_run
+    /// use cloudcoil_runtime::{Client, Error, Resource, WatchEvent};
+    /// use cloudcoil_core::k8s_openapi::api::core::v1::Pod;
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn follow(client: Client) -> Result<(), Error> {
+    ///     let mut pods = client.api::<Pod>().watch().labels("app=web").stream();
+    ///     while let Some(event) = pods.try_next().await? {
+    ///         match event {
+    ///             WatchEvent::Listed(pod) | WatchEvent::Applied(pod) => println!("{} is there", pod.name()),
+    ///             WatchEvent::Deleted(pod) => println!("{} is gone", pod.name()),
+    ///             WatchEvent::Restarted | WatchEvent::Synced => {}
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn watch(&self) -> Watch<K> {
+        Watch::new(self.clone())
     }
 
     /// Creates an object. Its name may be left to the server by `generateName`.

@@ -167,13 +167,13 @@ impl<K> IntoOutcome<K, form::Nothing> for Action {
 }
 
 impl<K: Resource> IntoOutcome<K, form::Object> for K {
-    fn into_parts(self) -> (Option<K>, Action) {
+    fn into_parts(self) -> (Option<Self>, Action) {
         (Some(self), Action::await_change())
     }
 }
 
 impl<K> IntoOutcome<K, form::Mixed> for Option<K> {
-    fn into_parts(self) -> (Option<K>, Action) {
+    fn into_parts(self) -> (Self, Action) {
         (self, Action::await_change())
     }
 }
@@ -197,7 +197,7 @@ impl From<Action> for Outcome {
 }
 
 /// An error and what is behind it.
-fn chain(error: &dyn StdError) -> String {
+pub(super) fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(error) = next {

@@ -1,0 +1,226 @@
+//! From changes of objects to keys of the reconciled type.
+
+use std::any::{Any, TypeId};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use cloudcoil_core::{
+    Error, KnownResource, Object, ObjectVersion, ReconcilerInput, Resource, ResourceKey, ResourceType, owner_key,
+};
+use futures_channel::mpsc::UnboundedSender;
+
+use super::outcome::chain;
+use super::task::{Cache, Command};
+use crate::informer::{Change, Informer, Reader};
+use crate::{Api, Client, panics};
+
+/// What a mapper may return: the keys of the objects to look at, none, or why they cannot be told.
+pub trait IntoKeys {
+    /// The keys, or what is wrong.
+    ///
+    /// # Errors
+    /// A text that says why the keys cannot be told; it stops the controller.
+    fn into_keys(self) -> Result<Vec<ResourceKey>, String>;
+}
+
+impl IntoKeys for Vec<ResourceKey> {
+    fn into_keys(self) -> Result<Vec<ResourceKey>, String> {
+        Ok(self)
+    }
+}
+
+impl IntoKeys for Option<ResourceKey> {
+    fn into_keys(self) -> Result<Vec<ResourceKey>, String> {
+        Ok(self.into_iter().collect())
+    }
+}
+
+impl<T: IntoKeys, E: std::error::Error> IntoKeys for Result<T, E> {
+    fn into_keys(self) -> Result<Vec<ResourceKey>, String> {
+        self.map_err(|error| chain(&error))?.into_keys()
+    }
+}
+
+/// How the caches of a controller are limited.
+#[derive(Clone, Debug)]
+pub(super) enum Scope {
+    Default,
+    Namespace(String),
+    All,
+}
+
+impl Scope {
+    pub(super) fn apply<C: Resource>(&self, api: Api<C>) -> Api<C> {
+        match self {
+            Self::Default => api,
+            Self::Namespace(namespace) => api.namespace(namespace),
+            Self::All => api.all_namespaces(),
+        }
+    }
+}
+
+/// What sources need of the controller they serve.
+pub(super) struct Base<K> {
+    pub(super) client: Client,
+    pub(super) scope: Scope,
+    pub(super) resource_type: Arc<ResourceType>,
+    pub(super) primary: Reader<K>,
+    pub(super) commands: UnboundedSender<Command>,
+}
+
+/// A type of object besides the reconciled one that is watched.
+pub(super) trait Source<K>: Send {
+    fn as_any(&mut self) -> &mut dyn Any;
+
+    fn start(self: Box<Self>, base: &Base<K>) -> Cache;
+}
+
+pub(super) type Configure<C> = Box<dyn FnOnce(Informer<C>) -> Informer<C> + Send>;
+
+pub(super) struct Watched<C> {
+    configure: Option<Configure<C>>,
+    mappings: Vec<Mapping<C>>,
+}
+
+/// How changes of a type lead to keys.
+pub(super) enum Mapping<C> {
+    /// The object that controls the changed one.
+    Owner,
+    /// What a function says.
+    Mapper(Mapper<C>),
+}
+
+pub(super) type Mapper<C> = Box<dyn Fn(&C) -> Result<Vec<ResourceKey>, String> + Send>;
+
+impl<C> Watched<C> {
+    pub(super) fn new(mapping: Mapping<C>, configure: Option<Configure<C>>) -> Self {
+        Self { configure, mappings: vec![mapping] }
+    }
+
+    /// Takes a mapping in, if both watch the same objects.
+    pub(super) fn join(&mut self, mapping: Mapping<C>) -> Result<(), Mapping<C>> {
+        if self.configure.is_some() {
+            return Err(mapping);
+        }
+        self.mappings.push(mapping);
+        Ok(())
+    }
+}
+
+impl<K: Resource, C: KnownResource> Source<K> for Watched<C> {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn start(self: Box<Self>, base: &Base<K>) -> Cache {
+        let Self { configure, mappings } = *self;
+        let mut informer = Informer::new(base.scope.apply(base.client.api::<C>()));
+        if let Some(configure) = configure {
+            informer = configure(informer);
+        }
+        let to_keys = ToKeys {
+            primary: base.primary.clone(),
+            resource_type: base.resource_type.clone(),
+            commands: base.commands.clone(),
+            mappings,
+        };
+        let informer = informer.on_change_with(move |change, reader| to_keys.enqueue(change, reader)).start();
+        Cache { type_id: TypeId::of::<C>(), reader: Arc::new(informer.reader()), informer: Box::new(informer) }
+    }
+}
+
+struct ToKeys<K, C> {
+    primary: Reader<K>,
+    resource_type: Arc<ResourceType>,
+    commands: UnboundedSender<Command>,
+    mappings: Vec<Mapping<C>>,
+}
+
+impl<K: Resource, C: Resource> ToKeys<K, C> {
+    fn enqueue(&self, change: &Change, reader: &Reader<C>) {
+        let (one, other) = match change {
+            Change::Added(object) | Change::Deleted(object) => (object, None),
+            Change::Updated { old, new } => (old, Some(new)),
+        };
+        let mut keys = Vec::new();
+        for (object, mapping) in std::iter::once(one)
+            .chain(other)
+            .flat_map(|object| self.mappings.iter().map(move |mapping| (object, mapping)))
+        {
+            match self.map(mapping, object, reader) {
+                Ok(found) => keys.extend(found),
+                Err(error) => {
+                    let text = format!("the mapper of {} failed at {}: {error}", reader.resource_type(), object.key());
+                    // The controller may be gone.
+                    let _ = self.commands.unbounded_send(Command::Failed(Error::Stopped(text.into())));
+                    return;
+                }
+            }
+        }
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            let _ = self.commands.unbounded_send(Command::Input(ReconcilerInput::Enqueued(key)));
+        }
+    }
+
+    fn map(&self, mapping: &Mapping<C>, object: &Arc<Object>, reader: &Reader<C>) -> Result<Vec<ResourceKey>, String> {
+        match mapping {
+            Mapping::Owner => Ok(self.owner(object).into_iter().collect()),
+            Mapping::Mapper(mapper) => match reader.decode(object) {
+                Ok(object) => catch_unwind(AssertUnwindSafe(|| mapper(&object)))
+                    .unwrap_or_else(|panic| Err(format!("it panicked: {}", panics::message(&*panic)))),
+                // An object that does not fit its type disturbs no other; it comes again when it is mended.
+                Err(error) => {
+                    tracing::warn!(%error, "an object cannot be mapped");
+                    Ok(Vec::new())
+                }
+            },
+        }
+    }
+
+    /// The object that controls a child, if it is held, and is the very one that the child names.
+    fn owner(&self, child: &Object) -> Option<ResourceKey> {
+        let owners = child.owner_references();
+        let (key, uid) = owner_key(owners.iter(), child.namespace(), &self.resource_type)?;
+        let owner = self.primary.object(&key)?;
+        (owner.uid() == Some(uid)).then_some(key)
+    }
+}
+
+/// Tells the reconciler of changes of its own type.
+pub(super) fn primary_handler(
+    commands: UnboundedSender<Command>,
+    ignores_status: bool,
+) -> impl FnMut(&Change) + Send + 'static {
+    move |change| {
+        let (object, version) = match change {
+            Change::Added(object) | Change::Updated { new: object, .. } => (object, version(object)),
+            Change::Deleted(object) => (object, None),
+        };
+        let key = object.key();
+        let send = |input| drop(commands.unbounded_send(Command::Input(input)));
+        send(ReconcilerInput::Observed { key: key.clone(), version });
+        match change {
+            Change::Updated { old, new } if ignores_status && is_status_only(old, new) => {}
+            _ => send(ReconcilerInput::Enqueued(key)),
+        }
+    }
+}
+
+fn version(object: &Object) -> Option<ObjectVersion> {
+    Some(ObjectVersion { uid: object.uid()?.into(), resource_version: object.resource_version()?.into() })
+}
+
+/// Whether a change touched the status alone: the generation counts changes of the desired state only, and metadata that
+/// does not count is compared.
+fn is_status_only(old: &Object, new: &Object) -> bool {
+    old.generation().is_some()
+        && old.generation() == new.generation()
+        && old.uid() == new.uid()
+        && old.is_deleting() == new.is_deleting()
+        && old.labels().eq(new.labels())
+        && old.annotations() == new.annotations()
+        && old.finalizers() == new.finalizers()
+        && old.owner_references() == new.owner_references()
+}
