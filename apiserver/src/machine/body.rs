@@ -27,20 +27,14 @@ pub(crate) fn decode(kinds: &Kinds, call: &Call<'_>) -> Outcome<Decoded> {
     let found_kind = take_text(&mut whole, "kind");
     let found_version = take_text(&mut whole, "apiVersion");
     check_type(call.resource, &found_version, &found_kind)?;
-    admit(kinds, call.resource, call.query, whole, "strict decoding error: ")
+    admit(kinds, call.resource, call.query, whole)
 }
 
 /// Brings the fields of an object into the form in which it is stored.
 ///
 /// # Errors
 /// A field of the wrong type, or one that the type does not have when the query is strict about that.
-pub(crate) fn admit(
-    kinds: &Kinds,
-    resource: &Resource,
-    query: &Query,
-    fields: Map<String, Value>,
-    strictly: &str,
-) -> Outcome<Decoded> {
+pub(crate) fn admit(kinds: &Kinds, resource: &Resource, query: &Query, fields: Map<String, Value>) -> Outcome<Decoded> {
     let of = &resource.of;
     let cannot = |fault: &str| {
         bad_request(format!(
@@ -56,7 +50,9 @@ pub(crate) fn admit(
     .map_err(|fault| cannot(&fault))?;
     let unknown: Vec<_> = typed.unknown.iter().map(|path| format!("unknown field {}", quote(path))).collect();
     let warnings = match query.text("fieldValidation") {
-        "Strict" if !unknown.is_empty() => return Err(cannot(&format!("{strictly}{}", unknown.join(", ")))),
+        "Strict" if !unknown.is_empty() => {
+            return Err(cannot(&format!("strict decoding error: {}", unknown.join(", "))));
+        }
         "Ignore" => Vec::new(),
         _ => unknown,
     };

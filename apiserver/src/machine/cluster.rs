@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::catalog::{Catalog, Resource, Subresource};
 use super::config::ServerConfig;
+use super::controllers::NAMESPACES;
 use super::errors::{Outcome, Refusal, method_not_supported};
 use super::media::{self, Form};
 use super::object::{self, Draft, Object};
@@ -24,6 +25,10 @@ pub(crate) struct Cluster {
     pub(crate) catalog: Catalog,
     pub(crate) store: Store,
     pub(crate) random: Random,
+    /// The token that lets in, for reviews.
+    pub(crate) token: Option<String>,
+    /// The certificate that namespaces are told to trust.
+    pub(crate) root_ca: String,
     /// The revision at which the cache that serves watches and unversioned reads stands still, if it does.
     pub(crate) frozen: Option<u64>,
     /// The writes of this step, for whoever has to hear of them.
@@ -71,6 +76,8 @@ impl Cluster {
             kinds: Arc::clone(&config.kinds),
             store: Store::new(config.history),
             random: Random::new(config.seed),
+            token: config.token.clone(),
+            root_ca: config.root_ca.clone(),
             frozen: None,
             changes: Vec::new(),
         }
@@ -88,7 +95,8 @@ impl Cluster {
             Method::GET | Method::HEAD if named && placed => self.get(call),
             Method::GET | Method::HEAD if call.query.flag("watch") && !named => self.watch(call),
             Method::GET | Method::HEAD if !named => self.list(call),
-            Method::POST if !named && placed => self.create(call),
+            Method::POST if !named && placed && call.resource.is("", "bindings") => self.bind(call),
+            Method::POST if !named && placed => self.review(call).unwrap_or_else(|| self.create(call)),
             Method::PUT if named && placed => self.replace(call),
             Method::PATCH if named && placed => self.patch(call),
             Method::DELETE if named && placed => self.delete(call),
@@ -98,7 +106,13 @@ impl Cluster {
     }
 
     fn answer_subresource(&mut self, method: &Method, call: &Call<'_>) -> Outcome<Reply> {
-        let Some(subresource) = call.subresource() else { return Err(super::errors::no_such_path()) };
+        let Some(subresource) = call.subresource() else {
+            return Err(if call.resource.is_custom() {
+                super::errors::not_found(call.resource, call.name())
+            } else {
+                super::errors::no_such_path()
+            });
+        };
         let verb = match *method {
             Method::GET | Method::HEAD => "get",
             Method::POST => "create",
@@ -114,6 +128,13 @@ impl Cluster {
             ("status" | "ephemeralcontainers" | "resize" | "approval", "get") => self.get(call),
             ("status" | "ephemeralcontainers" | "resize" | "approval", "update") => self.replace(call),
             ("status" | "ephemeralcontainers" | "resize" | "approval", "patch") => self.patch(call),
+            ("scale", verb) => self.scale(call, verb),
+            ("binding", "create") => self.bind(call),
+            ("eviction", "create") => self.evict(call),
+            ("log" | "exec" | "attach" | "portforward" | "proxy", _) if call.resource.is("", "pods") => {
+                self.connect(call)
+            }
+            ("finalize", "update") => self.replace(call),
             _ => Err(method_not_supported(call.resource, verb)),
         }
     }
@@ -155,7 +176,7 @@ impl Cluster {
     /// The namespace of an object that is to be written, which must be there and not be going away.
     pub(crate) fn check_namespace(&self, call: &Call<'_>, name: &str, creating: bool) -> Outcome<()> {
         let Some(namespace) = call.namespace() else { return Ok(()) };
-        let Some(found) = self.store.get("/namespaces", namespace) else {
+        let Some(found) = self.store.get(NAMESPACES, namespace) else {
             return Err(super::errors::namespace_not_found(namespace));
         };
         if creating && found.is_deleting() {

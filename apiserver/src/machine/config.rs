@@ -16,6 +16,8 @@ pub struct ServerConfig {
     pub seed: u64,
     /// The bearer token that every request must carry, but for those after the server's health. `None` lets all in.
     pub token: Option<String>,
+    /// The certificate, in PEM, that the ConfigMap `kube-root-ca.crt` of every namespace holds.
+    pub root_ca: String,
     /// How many writes are remembered: older resource versions answer 410.
     pub history: usize,
     /// How often a watch that wants bookmarks gets one.
@@ -34,6 +36,7 @@ impl Default for ServerConfig {
             kinds: Arc::new(Kinds::builtin()),
             seed: 0,
             token: None,
+            root_ca: String::new(),
             history: 10_000,
             bookmark_interval: Duration::from_secs(60),
             watch_timeout: Duration::from_secs(1800),

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::body;
 use super::catalog::Resource;
 use super::cluster::{Call, Cluster};
+use super::definitions;
 use super::errors::{Fault, Outcome, bad_request, conflict, forbidden, not_found, render};
 use super::object::{self, Draft, Object, set_meta};
 use super::pages::{Page, check_write, refuse_options};
@@ -169,6 +170,10 @@ impl Cluster {
             // A namespace goes away in two steps, however empty it is.
             object::child_mut(&mut new, "status").insert("phase".to_owned(), json!("Terminating"));
             set_meta(&mut new, "deletionTimestamp", Some(Value::from(now.wall.to_rfc3339())));
+            return Ok(Deleted::Kept(self.keep(resource, key, &old, new, options)));
+        }
+        if resource.is("apiextensions.k8s.io", "customresourcedefinitions") && !old.is_deleting() {
+            definitions::mark(&mut new, now);
             return Ok(Deleted::Kept(self.keep(resource, key, &old, new, options)));
         }
         if strategy::is_finalized(resource, &new) {

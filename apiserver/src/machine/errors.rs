@@ -80,8 +80,17 @@ pub(crate) fn unauthorized() -> Refusal {
 }
 
 /// A patch that cannot be done; the API server says no more than that.
-pub(crate) fn unprocessable(why: &str) -> Refusal {
-    refusal(422, "Invalid", format!("the server rejected our request due to an error in our request: {why}"))
+pub(crate) fn unprocessable() -> Refusal {
+    refusal(422, "Invalid", "the server rejected our request due to an error in our request")
+}
+
+/// A patch of a media type that this resource does not take.
+pub(crate) fn unsupported_patch() -> Refusal {
+    refusal(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+}
+
+pub(crate) fn too_large_patch(message: String) -> Refusal {
+    refusal(413, "RequestEntityTooLarge", format!("Request entity too large: {message}"))
 }
 
 /// Nothing is created of a type whose definition is going away.
@@ -144,6 +153,15 @@ pub(crate) fn version_too_large(asked: u64, current: u64, retry_after: u32) -> R
     refusal
 }
 
+/// A pod cannot be evicted now: its disruption budget has no room.
+pub(crate) fn disrupted(budget: &str, wanted: i64, healthy: i64) -> Refusal {
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let mut refusal = refusal(429, "TooManyRequests", message);
+    let detail = format!("The disruption budget {budget} needs {wanted} healthy pods and has {healthy} currently");
+    refusal.details.causes = vec![cause("DisruptionBudget", &detail, "")];
+    refusal
+}
+
 /// The object breaks rules of its kind; `kind` is as [`Resource::qualified_kind`] gives it.
 pub(crate) fn invalid(group: &str, kind: &str, name: &str, faults: &[Fault]) -> Refusal {
     let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
@@ -187,7 +205,6 @@ pub(crate) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Required,
-    Duplicate,
     Invalid,
     NotSupported,
     Forbidden,
@@ -198,7 +215,6 @@ impl Why {
     const fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
-            Self::Duplicate => "FieldValueDuplicate",
             Self::Invalid => "FieldValueInvalid",
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
@@ -209,7 +225,6 @@ impl Why {
     const fn words(self) -> &'static str {
         match self {
             Self::Required => "Required value",
-            Self::Duplicate => "Duplicate value",
             Self::Invalid => "Invalid value",
             Self::NotSupported => "Unsupported value",
             Self::Forbidden => "Forbidden",
@@ -233,10 +248,6 @@ impl Fault {
 
     pub(crate) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(Why::Forbidden, field, Value::Null, detail)
-    }
-
-    pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::new(Why::Duplicate, field, value, "")
     }
 
     pub(crate) fn too_long(field: impl Into<String>, limit: usize) -> Self {

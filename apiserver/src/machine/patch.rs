@@ -1,18 +1,21 @@
-//! Patching: JSON patch and merge patch.
+//! Patching: JSON patch, merge patch, and strategic merge patch.
 
 use cloudcoil_core::JsonPatch;
 use cloudcoil_core::patch::merge_patch;
 use serde_json::{Map, Value};
 
 use super::body::{self, Decoded};
+use super::catalog::Resource;
 use super::cluster::{Call, Cluster, whole};
 use super::convert;
-use super::errors::{Outcome, bad_request, not_found, unprocessable, unsupported_media_type};
+use super::errors::{Outcome, bad_request, not_found, unprocessable, unsupported_media_type, unsupported_patch};
 use super::media::content_type;
-use super::object::Draft;
+use super::object::{Draft, meta};
 use super::pages::check_write;
 use super::present::View;
 use super::reply::{Body, Reply};
+use super::strategic;
+use crate::kinds::Kinds;
 
 impl Cluster {
     pub(crate) fn patch(&mut self, call: &Call<'_>) -> Outcome<Reply> {
@@ -26,9 +29,14 @@ impl Cluster {
             return Err(not_found(call.resource, call.name()));
         };
         let served = convert::served(call.resource, old.fields());
-        let patched = change.apply(call, served.as_ref().unwrap_or_else(|| old.fields()))?;
-        let strictly = "strict decoding error: ";
-        let Decoded { fields, warnings } = body::admit(&self.kinds, call.resource, call.query, patched, strictly)?;
+        let patched = change.apply(&self.kinds, call.resource, served.as_ref().unwrap_or_else(|| old.fields()))?;
+        let Decoded { fields, warnings } = body::admit(&self.kinds, call.resource, call.query, patched)?;
+        let name = meta(&fields, "name");
+        if name != call.name() {
+            let message =
+                format!("the name of the object ({name}) does not match the name on the URL ({})", call.name());
+            return Err(bad_request(message));
+        }
         let object = self.update_object(call, &old, fields)?;
         let body = Body::text(200, "application/json", view.one(call.now, &object)? + "\n");
         Ok(Reply::Body(Body { warnings, ..body }))
@@ -36,45 +44,82 @@ impl Cluster {
 }
 
 /// A change as the body of a request has it.
-enum Change {
+pub(crate) enum Change {
     Json(JsonPatch),
     Merge(Value),
+    Strategic(Map<String, Value>),
 }
 
 impl Change {
-    fn of(call: &Call<'_>) -> Outcome<Self> {
+    pub(crate) fn of(call: &Call<'_>) -> Outcome<Self> {
         match &*content_type(call.headers) {
             "application/json-patch+json" => {
-                let patch = serde_json::from_slice(call.body)
-                    .map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
+                let patch: JsonPatch = decode(call)?;
+                if patch.len() > MAX_OPERATIONS {
+                    let message = format!(
+                        "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                        patch.len()
+                    );
+                    return Err(super::errors::too_large_patch(message));
+                }
                 Ok(Self::Json(patch))
             }
-            "application/merge-patch+json" => {
-                let patch: Value = serde_json::from_slice(call.body)
-                    .map_err(|error| bad_request(format!("error decoding patch: {error}")))?;
-                if patch.is_object() { Ok(Self::Merge(patch)) } else { Err(bad_request("invalid JSON patch")) }
+            "application/merge-patch+json" => Ok(Self::Merge(Value::Object(decode(call)?))),
+            "application/strategic-merge-patch+json" if !call.resource.is_custom() => {
+                Ok(Self::Strategic(decode(call)?))
             }
-            _ => Err(unsupported_media_type("application/json-patch+json, application/merge-patch+json")),
+            _ if call.resource.is_custom() => {
+                Err(unsupported_media_type("application/json-patch+json, application/merge-patch+json"))
+            }
+            _ => Err(unsupported_patch()),
         }
     }
 
     /// The fields of the changed object.
-    fn apply(&self, call: &Call<'_>, old: &Draft) -> Outcome<Map<String, Value>> {
-        let of = &call.resource.of;
-        let mut document = Value::Object(whole(&of.api_version(), &of.kind, old));
-        match self {
-            Self::Json(patch) => {
-                patch.apply(&mut document).map_err(|error| unprocessable(&error.to_string()))?;
-            }
-            Self::Merge(patch) => merge_patch(&mut document, patch).map_err(|error| bad_request(error.to_string()))?,
-        }
-        let Value::Object(mut fields) = document else {
-            return Err(bad_request("the patch leaves no object"));
-        };
+    fn apply(self, kinds: &Kinds, resource: &Resource, old: &Draft) -> Outcome<Map<String, Value>> {
+        let of = &resource.of;
+        let document = whole(&of.api_version(), &of.kind, old);
+        let mut fields = self.change(kinds, (&of.group, &of.version, &of.kind), document)?;
         let version = fields.remove("apiVersion");
         let kind = fields.remove("kind");
         let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-        body::check_type(call.resource, &text(&version), &text(&kind))?;
+        body::check_type(resource, &text(&version), &text(&kind))?;
         Ok(fields)
     }
+
+    /// The scale that this change makes of another.
+    pub(crate) fn apply_to_scale(self, kinds: &Kinds, scale: Map<String, Value>) -> Outcome<Map<String, Value>> {
+        self.change(kinds, ("autoscaling", "v1", "Scale"), scale)
+    }
+
+    fn change(
+        self,
+        kinds: &Kinds,
+        (group, version, kind): (&str, &str, &str),
+        document: Map<String, Value>,
+    ) -> Outcome<Map<String, Value>> {
+        let mut document = Value::Object(document);
+        match self {
+            Self::Json(patch) => patch.apply(&mut document).map_err(|_| unprocessable())?,
+            Self::Merge(patch) => merge_patch(&mut document, &patch).map_err(|error| bad_request(error.to_string()))?,
+            Self::Strategic(patch) => {
+                let (Some(kind), Value::Object(original)) = (kinds.kind(group, version, kind), document) else {
+                    return Err(unprocessable());
+                };
+                let merged = strategic::merge(kinds, kind.structure, original, patch);
+                document = Value::Object(merged.map_err(bad_request)?);
+            }
+        }
+        match document {
+            Value::Object(fields) => Ok(fields),
+            _ => Err(bad_request("the patch leaves no object")),
+        }
+    }
 }
+
+fn decode<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Outcome<T> {
+    serde_json::from_slice(call.body).map_err(|error| bad_request(format!("error decoding patch: {error}")))
+}
+
+/// The most operations in a JSON patch.
+const MAX_OPERATIONS: usize = 10_000;

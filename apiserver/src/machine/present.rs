@@ -150,10 +150,15 @@ impl View {
     /// Items of built-in kinds come without their type, as the API server has them.
     fn whole_list(&self, objects: &[Arc<Object>], meta: &ListMeta) -> String {
         let Resource { of, list_kind, .. } = &*self.resource;
+        let mut listed = meta.render();
+        if self.resource.is_custom() && meta.next.is_none() {
+            // Lists of custom resources always say it.
+            listed["continue"] = json!("");
+        }
         let mut text = format!(
             "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{},\"items\":[",
             of.api_version(),
-            meta.render()
+            listed
         );
         for (index, object) in objects.iter().enumerate() {
             if index > 0 {

@@ -10,7 +10,7 @@ use super::pages::{self, From, Page};
 use super::present::{ListMeta, View};
 use super::reply::{Body, Reply};
 use super::select::Selection;
-use super::store::{Key, Snapshot, key};
+use super::store::{Key, Snapshot};
 
 impl Cluster {
     /// The newest revision that the cache has seen.
@@ -102,10 +102,5 @@ impl Cluster {
             Some(state) => Cow::Owned(state),
             None => self.current_state(place),
         }
-    }
-
-    /// An object by its type, namespace and name.
-    pub(crate) fn object(&self, place: &str, namespace: &str, name: &str) -> Option<&Arc<Object>> {
-        self.store.get(place, &key(Some(namespace), name))
     }
 }

@@ -9,8 +9,10 @@ use cloudcoil_core::{
 use http::{HeaderMap, Method, Request, Uri, header};
 use serde_json::Value;
 
+use super::catalog::place;
 use super::cluster::{Call, Cluster, whole};
 use super::config::ServerConfig;
+use super::controllers::{Controllers, DEFINITIONS, Work};
 use super::discovery;
 use super::errors::{Outcome, no_such_path, too_large, unauthorized};
 use super::object::Draft;
@@ -44,6 +46,7 @@ pub struct ApiServer {
     config: ServerConfig,
     cluster: Cluster,
     watches: Watches,
+    controllers: Controllers,
     waiting: BTreeMap<Ticket, Waiting>,
     /// When requests that wait give up.
     patience: BTreeSet<(Time, Ticket)>,
@@ -81,9 +84,15 @@ impl ApiServer {
     pub fn new(config: ServerConfig, now: Now) -> Self {
         let cluster = Cluster::new(&config);
         let (waiting, patience) = (BTreeMap::new(), BTreeSet::new());
-        let mut server = Self { config, cluster, watches: Watches::default(), waiting, patience };
+        let controllers = Controllers::new(config.controller_delay);
+        let mut server = Self { config, cluster, watches: Watches::default(), controllers, waiting, patience };
+        let mut nobody = Outbox::new();
         server.cluster.create_system_namespaces(now);
-        server.settle(now, &mut Outbox::new());
+        server.settle(now, &mut nobody);
+        // The server is found as if it had run for a while.
+        while let Some(work) = server.controllers.take(None) {
+            server.control(now, &work, &mut nobody);
+        }
         server
     }
 
@@ -246,11 +255,34 @@ impl ApiServer {
         if changes.is_empty() {
             return;
         }
+        for change in &changes {
+            self.controllers.observe(now, &self.cluster, change);
+        }
         if self.cluster.frozen.is_none() {
             for change in &changes {
                 self.watches.tell(now, change, out);
             }
             self.wake(now, out);
+        }
+    }
+
+    /// Does a piece of the controllers' work.
+    fn control(&mut self, now: Now, work: &Work, out: &mut Outbox<HttpEvent>) {
+        self.cluster.perform(now, work, &self.controllers.owners);
+        self.settle(now, out);
+        if let Work::Definition(name) = work {
+            self.close_undefined(name, out);
+        }
+    }
+
+    /// Ends the watches of a type that is not served any more.
+    fn close_undefined(&mut self, definition: &str, out: &mut Outbox<HttpEvent>) {
+        if self.cluster.store.get(DEFINITIONS, definition).is_some() {
+            return;
+        }
+        let Some((plural, group)) = definition.split_once('.') else { return };
+        for ticket in self.watches.tickets(Some(&place(group, plural))) {
+            self.watches.close(ticket, out);
         }
     }
 
@@ -304,13 +336,18 @@ impl Machine for ApiServer {
             }
             return;
         }
+        if let Some(work) = self.controllers.take(Some(now.mono)) {
+            self.control(now, &work, out);
+            return;
+        }
         self.watches.fire(now, self.cluster.cached(), out);
     }
 
     fn deadline(&self) -> Option<Deadline> {
         let patience = self.patience.first().map(|(at, _)| Deadline::new(*at, "a resource version yet to come"));
         let watches = self.watches.due().map(|at| Deadline::new(at, "a watch's bookmark or end"));
-        Deadline::earliest(patience, watches)
+        let controllers = self.controllers.due().map(|at| Deadline::new(at, "a controller's work"));
+        Deadline::earliest(Deadline::earliest(patience, watches), controllers)
     }
 }
 

@@ -94,11 +94,6 @@ impl Store {
             .take_while(move |(key, _)| key.starts_with(prefix))
     }
 
-    /// The places that hold objects.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &Place> {
-        self.places.iter().filter(|(_, objects)| !objects.is_empty()).map(|(place, _)| place)
-    }
-
     /// The objects of a type as they were after revision `revision`.
     pub(crate) fn at(&self, place: &str, revision: u64) -> Result<Snapshot, Compacted> {
         let mut snapshot = self.places.get(place).cloned().unwrap_or_default();

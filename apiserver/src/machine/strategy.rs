@@ -1,13 +1,13 @@
 //! What differs between resources when their objects are created and changed.
 
-use cloudcoil_core::Now;
 use serde_json::{Map, Value, json};
 
 use super::catalog::Resource;
+use super::definitions;
 use super::object::{self, Draft, child_mut, meta_value, set_meta};
 
 /// What the server decides of a new object.
-pub(crate) fn prepare_create(resource: &Resource, fields: &mut Draft, now: Now) {
+pub(crate) fn prepare_create(resource: &Resource, fields: &mut Draft) {
     if has_status(resource) && !resource.is("", "nodes") {
         reset(fields, "status");
     }
@@ -34,12 +34,14 @@ pub(crate) fn prepare_create(resource: &Resource, fields: &mut Draft, now: Now) 
             fields.insert("status".to_owned(), json!({"loadBalancer": {}}));
         }
         ("batch", "jobs") => prepare_job(fields),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            fields.insert("status".to_owned(), definitions::initial_status(fields));
+        }
         ("certificates.k8s.io", "certificatesigningrequests") => {
             child_mut(fields, "spec").insert("username".to_owned(), json!("admin"));
         }
         _ => {}
     }
-    let _ = now;
 }
 
 /// A job selects its pods by a label that only they have.
@@ -67,6 +69,11 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: Option<&str>, old
     set_meta(new, "generation", meta_value(old, "generation").cloned());
     match subresource {
         Some("status") => only(resource, old, new, "status"),
+        Some("ephemeralcontainers") => only_at(old, new, "ephemeralContainers"),
+        Some("resize") => {
+            only_at(old, new, "containers");
+            count(resource, old, new);
+        }
         Some("finalize") => keep(old, new, "status"),
         Some("approval") => {
             let conditions = object::at(new, &["status", "conditions"]).cloned();
@@ -107,6 +114,19 @@ fn only(resource: &Resource, old: &Draft, new: &mut Draft, part: &str) {
     // What the write was conditional on is checked by now, and checked again by whoever looks at metadata.
     for field in ["resourceVersion", "uid", "name", "namespace"] {
         set_meta(new, field, given.get(field).cloned());
+    }
+}
+
+/// Lets through a change of one field of the desired state alone.
+fn only_at(old: &Draft, new: &mut Draft, field: &str) {
+    let wanted = object::at(new, &["spec", field]).cloned();
+    let conditions = ["resourceVersion", "uid"].map(|field| (field, meta_value(new, field).cloned()));
+    *new = old.clone();
+    if let Some(wanted) = wanted {
+        child_mut(new, "spec").insert(field.to_owned(), wanted);
+    }
+    for (field, value) in conditions {
+        set_meta(new, field, value);
     }
 }
 

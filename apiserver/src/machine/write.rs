@@ -36,7 +36,7 @@ impl Cluster {
     pub(crate) fn create_object(&mut self, call: &Call<'_>, mut fields: Draft) -> Outcome<Arc<Object>> {
         let versioned = !meta(&fields, "resourceVersion").is_empty();
         self.stamp(call, &mut fields);
-        strategy::prepare_create(call.resource, &mut fields, call.now);
+        strategy::prepare_create(call.resource, &mut fields);
         let mut key = self.name(call, &mut fields);
         let name = meta(&fields, "name").to_owned();
         let faults = validation::create(call.resource, &fields);
