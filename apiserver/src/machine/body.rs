@@ -6,12 +6,11 @@ use super::catalog::Resource;
 use super::cluster::Call;
 use super::convert;
 use super::defaults;
-use super::errors::{Outcome, bad_request, quote, unsupported_media_type};
+use super::errors::{Outcome, Refusal, bad_request, quote, unsupported_media_type};
 use super::media::content_type;
 use super::object::Draft;
 use super::route::Query;
-use super::typed::normalise;
-use crate::kinds::Kinds;
+use crate::kinds::{JsonObject, Kinds};
 
 /// An object as it is stored, and what to warn of.
 #[derive(Debug)]
@@ -27,38 +26,39 @@ pub(crate) fn decode(kinds: &Kinds, call: &Call<'_>) -> Outcome<Decoded> {
     let found_kind = take_text(&mut whole, "kind");
     let found_version = take_text(&mut whole, "apiVersion");
     check_type(call.resource, &found_version, &found_kind)?;
-    admit(kinds, call.resource, call.query, whole)
+    admit(kinds, call.resource, call.query, whole).map_err(|fault| misfit(call.resource, &fault))
 }
 
 /// Brings the fields of an object into the form in which it is stored.
 ///
 /// # Errors
-/// A field of the wrong type, or one that the type does not have when the query is strict about that.
-pub(crate) fn admit(kinds: &Kinds, resource: &Resource, query: &Query, fields: Map<String, Value>) -> Outcome<Decoded> {
+/// What is wrong with a field of the wrong type, or with one that the type does not have when the query is strict.
+pub(crate) fn admit(
+    kinds: &Kinds,
+    resource: &Resource,
+    query: &Query,
+    fields: Map<String, Value>,
+) -> Result<Decoded, String> {
     let of = &resource.of;
-    let cannot = |fault: &str| {
-        bad_request(format!(
-            "{kind} in version {version} cannot be handled as a {kind}: {fault}",
-            kind = of.kind,
-            version = quote(&of.version)
-        ))
-    };
-    let typed = match kinds.kind(&of.group, &of.version, &of.kind).filter(|_| !resource.is_custom()) {
-        Some(kind) => normalise(kinds, kind.structure, fields),
-        None => super::custom::normalise(kinds, fields),
-    }
-    .map_err(|fault| cannot(&fault))?;
-    let unknown: Vec<_> = typed.unknown.iter().map(|path| format!("unknown field {}", quote(path))).collect();
+    let JsonObject { object, strict, .. } =
+        match kinds.kind(&of.group, &of.version, &of.kind).filter(|_| !resource.is_custom()) {
+            Some(kind) => kinds.canonicalize(kind.structure, Value::Object(fields)).map_err(|error| error.to_string())?,
+            None => super::custom::canonicalize(kinds, fields)?,
+        };
     let warnings = match query.text("fieldValidation") {
-        "Strict" if !unknown.is_empty() => {
-            return Err(cannot(&format!("strict decoding error: {}", unknown.join(", "))));
-        }
+        "Strict" if !strict.is_empty() => return Err(format!("strict decoding error: {}", strict.join(", "))),
         "Ignore" => Vec::new(),
-        _ => unknown,
+        _ => strict,
     };
-    let mut fields = convert::stored(resource, typed.fields);
+    let mut fields = convert::stored(resource, object);
     defaults::apply(resource, &mut fields);
     Ok(Decoded { fields, warnings })
+}
+
+/// The body is an object that does not fit its type.
+fn misfit(resource: &Resource, fault: &str) -> Refusal {
+    let (kind, version) = (&resource.of.kind, quote(&resource.of.version));
+    bad_request(format!("{kind} in version {version} cannot be handled as a {kind}: {fault}"))
 }
 
 /// The JSON object in a body, whatever its media type.

@@ -7,9 +7,19 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::Resource;
 use super::object::{self, Draft};
+use crate::kinds::Kinds;
 
 /// The object as `resource` serves it; `None` when it is served as it is stored.
-pub(crate) fn served(resource: &Resource, stored: &Draft) -> Option<Draft> {
+pub(crate) fn served(kinds: &Kinds, resource: &Resource, stored: &Draft) -> Option<Draft> {
+    let converted = converted(resource, stored)?;
+    let of = &resource.of;
+    let kind = kinds.kind(&of.group, &of.version, &of.kind)?;
+    // What is never left out in one version may be left out in the other.
+    let canonical = kinds.canonicalize(kind.structure, Value::Object(converted.clone()));
+    Some(canonical.map_or(converted, |canonical| canonical.object))
+}
+
+fn converted(resource: &Resource, stored: &Draft) -> Option<Draft> {
     match (&*resource.of.group, &*resource.of.version, &*resource.of.plural) {
         ("events.k8s.io", _, "events") => {
             Some(renamed(stored, |name| EVENT_FIELDS.iter().find(|(core, _)| *core == name).map(|(_, own)| *own)))
@@ -86,7 +96,6 @@ const CPU_METRIC: [(&str, &str, &str, &str); 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::Kinds;
     use crate::machine::catalog::Catalog;
 
     fn draft(value: Value) -> Draft {
@@ -104,8 +113,8 @@ mod tests {
             Value::Object(kept.clone()),
             json!({"metadata": {"name": "e"}, "message": "n", "involvedObject": {"kind": "Pod"}, "type": "Normal"})
         );
-        assert_eq!(served(own, &kept), Some(given));
-        assert_eq!(served(catalog.resource("", "v1", "events").unwrap(), &kept), None);
+        assert_eq!(converted(own, &kept), Some(given));
+        assert_eq!(converted(catalog.resource("", "v1", "events").unwrap(), &kept), None);
     }
 
     #[test]
@@ -118,6 +127,6 @@ mod tests {
             kept["spec"]["metrics"][0]["resource"]["target"],
             json!({"type": "Utilization", "averageUtilization": 80})
         );
-        assert_eq!(served(v1, &kept), Some(given));
+        assert_eq!(converted(v1, &kept), Some(given));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cloudcoil_core::{Now, ResourceType, Scope};
 use serde_json::{Map, Value, json};
 
-use super::catalog::{Column, Custom, Resource, ScalePaths, Subresource, place};
+use super::catalog::{Custom, Resource, ScalePaths, Subresource, place};
 use super::cluster::Cluster;
 use super::controllers::DEFINITIONS;
 use super::delete::DeleteOptions;
@@ -13,6 +13,7 @@ use super::garbage::without_finalizer;
 use super::namespaces::set_condition;
 use super::object::{self, Draft, Object, at, child_mut, list, text_at};
 use super::store::Key;
+use crate::table::PrinterColumn;
 
 impl Cluster {
     /// Accepts a definition, serves it, or takes it away with its objects.
@@ -176,14 +177,14 @@ fn subresources(group: &str, version: &str, kind: &str, of: &Value) -> Vec<Subre
 }
 
 fn custom(definition: &Object, version: &Value) -> Custom {
-    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned().into();
-    let columns = version["additionalPrinterColumns"].as_array().into_iter().flatten().map(|column| Column {
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let columns = version["additionalPrinterColumns"].as_array().into_iter().flatten().map(|column| PrinterColumn {
         name: text(column, "name"),
         kind: text(column, "type"),
         format: text(column, "format"),
         description: text(column, "description"),
         priority: column["priority"].as_i64().unwrap_or(0),
-        path: text(column, "jsonPath"),
+        json_path: text(column, "jsonPath"),
     });
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     let scale = &version["subresources"]["scale"];
@@ -194,8 +195,8 @@ fn custom(definition: &Object, version: &Value) -> Custom {
             .filter_map(|field| Some(field["jsonPath"].as_str()?.trim_start_matches('.').to_owned().into()))
             .collect(),
         scale: scale.is_object().then(|| ScalePaths {
-            spec: text(scale, "specReplicasPath"),
-            status: text(scale, "statusReplicasPath"),
+            spec: text(scale, "specReplicasPath").into(),
+            status: text(scale, "statusReplicasPath").into(),
             selector: scale["labelSelectorPath"].as_str().map(|path| path.to_owned().into()),
         }),
         terminating: definition.is_deleting(),

@@ -129,7 +129,7 @@ impl Cluster {
             Deleted::Gone(object) => Some(object).filter(|_| strategy::returns_deleted(call.resource)),
         };
         let text = match (whole, &deleted) {
-            (Some(object), _) => View::of(call.resource, form, call.query)?.one(call.now, object)?,
+            (Some(object), _) => View::of(&self.kinds, call.resource, form, call.query)?.one(call.now, object)?,
             (None, Deleted::Gone(object) | Deleted::Kept(object)) => deleted_status(call.resource, object).to_string(),
         };
         let kept = matches!(deleted, Deleted::Kept(_));
@@ -139,7 +139,7 @@ impl Cluster {
 
     pub(crate) fn delete_collection(&mut self, call: &Call<'_>) -> Outcome<Reply> {
         Self::allow(call.resource, "deletecollection")?;
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         let options = DeleteOptions::of(&self.kinds, call)?;
         let selection = Selection::of(call)?;
         let (objects, meta) = self.page(call, &selection, &Page::of(call.query)?)?;
@@ -179,6 +179,11 @@ impl Cluster {
         if strategy::is_finalized(resource, &new) {
             if options.is_dry_run() {
                 return Ok(Deleted::Gone(old));
+            }
+            if resource.is("", "pods") && !old.is_deleting() {
+                // Whoever watches sees a pod end before it goes.
+                mark(&mut new, now);
+                self.put(resource, key, new);
             }
             let gone = self.remove(resource, key).expect("it was there a moment ago");
             return Ok(Deleted::Gone(gone));

@@ -205,6 +205,7 @@ pub(crate) struct Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Required,
+    Duplicate,
     Invalid,
     NotSupported,
     Forbidden,
@@ -215,6 +216,7 @@ impl Why {
     const fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
             Self::Invalid => "FieldValueInvalid",
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
@@ -225,6 +227,7 @@ impl Why {
     const fn words(self) -> &'static str {
         match self {
             Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
             Self::Invalid => "Invalid value",
             Self::NotSupported => "Unsupported value",
             Self::Forbidden => "Forbidden",
@@ -248,6 +251,10 @@ impl Fault {
 
     pub(crate) fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(Why::Forbidden, field, Value::Null, detail)
+    }
+
+    pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::new(Why::Duplicate, field, value, "")
     }
 
     pub(crate) fn too_long(field: impl Into<String>, limit: usize) -> Self {

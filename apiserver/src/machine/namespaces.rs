@@ -39,7 +39,7 @@ impl Cluster {
         set_meta(&mut fields, "namespace", namespace.map(Value::from));
         set_meta(&mut fields, "uid", Some(Value::from(self.uid())));
         set_meta(&mut fields, "creationTimestamp", Some(Value::from(now.wall.to_rfc3339())));
-        strategy::prepare_create(resource, &mut fields);
+        strategy::prepare_create(&self.kinds, resource, &mut fields);
         self.put(resource, &key, fields);
     }
 

@@ -8,14 +8,17 @@ use super::body::{self, Decoded};
 use super::catalog::Resource;
 use super::cluster::{Call, Cluster, whole};
 use super::convert;
-use super::errors::{Outcome, bad_request, not_found, unprocessable, unsupported_media_type, unsupported_patch};
+use super::errors::{
+    Fault, Outcome, bad_request, invalid, not_found, unprocessable, unsupported_media_type, unsupported_patch,
+};
 use super::media::content_type;
-use super::object::{Draft, meta};
+use super::object::Draft;
 use super::pages::check_write;
 use super::present::View;
 use super::reply::{Body, Reply};
-use super::strategic;
+use super::write::check_name;
 use crate::kinds::Kinds;
+use crate::strategic;
 
 impl Cluster {
     pub(crate) fn patch(&mut self, call: &Call<'_>) -> Outcome<Reply> {
@@ -23,20 +26,19 @@ impl Cluster {
             Self::allow(call.resource, "patch")?;
         }
         let change = Change::of(call)?;
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         check_write(call.query, "PatchOptions")?;
         let Some(old) = self.store.get(&call.resource.place, &call.key()).cloned() else {
             return Err(not_found(call.resource, call.name()));
         };
-        let served = convert::served(call.resource, old.fields());
+        let served = convert::served(&self.kinds, call.resource, old.fields());
         let patched = change.apply(&self.kinds, call.resource, served.as_ref().unwrap_or_else(|| old.fields()))?;
-        let Decoded { fields, warnings } = body::admit(&self.kinds, call.resource, call.query, patched)?;
-        let name = meta(&fields, "name");
-        if name != call.name() {
-            let message =
-                format!("the name of the object ({name}) does not match the name on the URL ({})", call.name());
-            return Err(bad_request(message));
-        }
+        let of = &call.resource.of;
+        let text = Value::Object(whole(&of.api_version(), &of.kind, &patched)).to_string();
+        let admitted = body::admit(&self.kinds, call.resource, call.query, patched);
+        let misfit = |fault: String| invalid("", "", "", &[Fault::invalid("patch", text, fault)]);
+        let Decoded { fields, warnings } = admitted.map_err(misfit)?;
+        check_name(call, &fields)?;
         let object = self.update_object(call, &old, fields)?;
         let body = Body::text(200, "application/json", view.one(call.now, &object)? + "\n");
         Ok(Reply::Body(Body { warnings, ..body }))
@@ -106,8 +108,11 @@ impl Change {
                 let (Some(kind), Value::Object(original)) = (kinds.kind(group, version, kind), document) else {
                     return Err(unprocessable());
                 };
-                let merged = strategic::merge(kinds, kind.structure, original, patch);
-                document = Value::Object(merged.map_err(bad_request)?);
+                let merged = strategic::apply(kinds, kind.structure, original, patch);
+                document = Value::Object(merged.map_err(|error| match error.code() {
+                    422 => unprocessable(),
+                    _ => bad_request(error.to_string()),
+                })?);
             }
         }
         match document {

@@ -13,11 +13,13 @@ use super::errors::{Outcome, bad_request};
 use super::media::{Form, cannot_be};
 use super::object::Object;
 use super::route::Query;
+use crate::kinds::Kinds;
 use crate::table::{Custom, Printer, Row};
 
 /// How objects are shown to one client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct View {
+    kinds: Arc<Kinds>,
     pub(crate) resource: Arc<Resource>,
     pub(crate) form: Form,
     /// How much of the object a row of a table carries.
@@ -42,7 +44,7 @@ pub(crate) struct ListMeta {
 }
 
 impl View {
-    pub(crate) fn of(resource: &Arc<Resource>, form: Form, query: &Query) -> Outcome<Self> {
+    pub(crate) fn of(kinds: &Arc<Kinds>, resource: &Arc<Resource>, form: Form, query: &Query) -> Outcome<Self> {
         let rows = match query.text("includeObject") {
             "" | "Metadata" => RowObject::Metadata,
             "None" => RowObject::Nothing,
@@ -56,7 +58,7 @@ impl View {
             Some(custom) => Printer::Custom(Custom::new(&custom.columns)),
             None => Printer::builtin(resource.of.group.clone(), resource.of.kind.clone()),
         };
-        Ok(Self { resource: Arc::clone(resource), form, rows, printer })
+        Ok(Self { kinds: Arc::clone(kinds), resource: Arc::clone(resource), form, rows, printer })
     }
 
     /// One object as JSON.
@@ -141,7 +143,7 @@ impl View {
 
     /// The fields in the version that was asked for.
     fn value<'a>(&self, object: &'a Object) -> Cow<'a, Value> {
-        match convert::served(&self.resource, object.fields()) {
+        match convert::served(&self.kinds, &self.resource, object.fields()) {
             Some(fields) => Cow::Owned(Value::Object(fields)),
             None => Cow::Borrowed(object.value()),
         }

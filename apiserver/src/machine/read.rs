@@ -21,7 +21,7 @@ impl Cluster {
 
     pub(crate) fn get(&self, call: &Call<'_>) -> Outcome<Reply> {
         Self::allow(call.resource, "get")?;
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         let version = pages::version(call.query)?;
         if let Some(revision) = version.filter(|revision| *revision > self.cached()) {
             return Ok(Reply::Wait { revision });
@@ -36,7 +36,7 @@ impl Cluster {
 
     pub(crate) fn list(&self, call: &Call<'_>) -> Outcome<Reply> {
         Self::allow(call.resource, "list")?;
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         let selection = Selection::of(call)?;
         let page = Page::of(call.query)?;
         if let From::NotOlderThan(revision) = page.from

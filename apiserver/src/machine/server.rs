@@ -16,6 +16,7 @@ use super::controllers::{Controllers, DEFINITIONS, Work};
 use super::discovery;
 use super::errors::{Outcome, no_such_path, too_large, unauthorized};
 use super::object::Draft;
+use super::openapi;
 use super::reply::{Body, Reply};
 use super::route::{Query, Route, Target, route};
 use super::store::key;
@@ -108,7 +109,7 @@ impl ApiServer {
             return Vec::new();
         };
         let shown = |fields: &Draft| {
-            let served = super::convert::served(resource, fields);
+            let served = super::convert::served(&self.cluster.kinds, resource, fields);
             whole(&of.api_version(), &of.kind, served.as_ref().unwrap_or(fields)).into()
         };
         self.cluster.store.all(&resource.place).map(|(_, object)| shown(object.fields())).collect()
@@ -119,7 +120,7 @@ impl ApiServer {
         let of = resource_type;
         let resource = self.cluster.catalog.resource(&of.group, &of.version, &of.plural)?;
         let object = self.cluster.store.get(&resource.place, &key(Some(namespace), name))?;
-        let served = super::convert::served(resource, object.fields());
+        let served = super::convert::served(&self.cluster.kinds, resource, object.fields());
         Some(whole(&of.api_version(), &of.kind, served.as_ref().unwrap_or_else(|| object.fields())).into())
     }
 
@@ -221,6 +222,9 @@ impl ApiServer {
         }
         if let Some(document) = discovery::answer(&self.cluster.catalog, path, headers) {
             return document;
+        }
+        if let Some(document) = openapi::answer(&self.cluster, path) {
+            return Ok(document);
         }
         match path {
             ["healthz" | "livez" | "readyz", ..] => Ok(Body::text(200, "text/plain; charset=utf-8", "ok")),
@@ -368,9 +372,12 @@ fn has_path(namespaced: bool, target: &Target) -> bool {
 }
 
 fn version() -> Value {
-    serde_json::json!({"major": "1", "minor": "37", "gitVersion": "v1.37.2", "gitCommit": "", "gitTreeState": "clean",
+    serde_json::json!({"major": "1", "minor": "37", "gitVersion": VERSION, "gitCommit": "", "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": ""})
 }
+
+/// The version that the server gives itself: that of the table of built-in kinds.
+pub(crate) const VERSION: &str = "v1.37.2";
 
 /// The longest body that is taken, in bytes.
 pub(crate) const BODY_LIMIT: usize = 3 << 20;

@@ -5,11 +5,12 @@ use serde_json::{Map, Value, json};
 use super::catalog::Resource;
 use super::definitions;
 use super::object::{self, Draft, child_mut, meta_value, set_meta};
+use crate::kinds::Kinds;
 
 /// What the server decides of a new object.
-pub(crate) fn prepare_create(resource: &Resource, fields: &mut Draft) {
+pub(crate) fn prepare_create(kinds: &Kinds, resource: &Resource, fields: &mut Draft) {
     if has_status(resource) && !resource.is("", "nodes") {
-        reset(fields, "status");
+        reset_status(kinds, resource, fields);
     }
     if has_generation(resource) {
         set_meta(fields, "generation", Some(json!(1)));
@@ -30,9 +31,6 @@ pub(crate) fn prepare_create(resource: &Resource, fields: &mut Draft) {
         ("", "persistentvolumeclaims" | "persistentvolumes") => {
             fields.insert("status".to_owned(), json!({"phase": "Pending"}));
         }
-        ("", "services") => {
-            fields.insert("status".to_owned(), json!({"loadBalancer": {}}));
-        }
         ("batch", "jobs") => prepare_job(fields),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             fields.insert("status".to_owned(), definitions::initial_status(fields));
@@ -51,6 +49,7 @@ fn prepare_job(fields: &mut Draft) {
     }
     let uid = object::meta(fields, "uid").to_owned();
     let name = object::meta(fields, "name").to_owned();
+    let labelled = meta_value(fields, "labels").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
     let spec = child_mut(fields, "spec");
     spec.insert("selector".to_owned(), json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}));
     let labels = child_mut(child_mut(child_mut(spec, "template"), "metadata"), "labels");
@@ -61,6 +60,10 @@ fn prepare_job(fields: &mut Draft) {
         ("job-name", &name),
     ] {
         labels.entry(key).or_insert_with(|| Value::from(value.as_str()));
+    }
+    let labels = labels.clone();
+    if !labelled {
+        set_meta(fields, "labels", Some(Value::Object(labels)));
     }
 }
 
@@ -146,11 +149,15 @@ fn differs(resource: &Resource, old: &Draft, new: &Draft) -> bool {
     desired(old) != desired(new)
 }
 
-fn reset(fields: &mut Draft, part: &str) {
-    let typed = fields.remove(part).is_some_and(|value| value.is_object());
-    if typed && part == "status" {
-        // Go writes an empty status of built-in kinds; the normal form has put it there.
-        fields.insert(part.to_owned(), json!({}));
+/// Of a new object there is no status yet: none at all for a custom resource, one with nothing in it for others.
+fn reset_status(kinds: &Kinds, resource: &Resource, fields: &mut Draft) {
+    fields.remove("status");
+    let of = &resource.of;
+    let kind = kinds.kind(&of.group, &of.version, &of.kind).filter(|_| !resource.is_custom());
+    let status = kind.and_then(|kind| kinds.field(kind.structure, "status")?.structure());
+    if let Some(status) = status {
+        let empty = kinds.canonicalize(status, json!({})).map(|canonical| canonical.object).unwrap_or_default();
+        fields.insert("status".to_owned(), Value::Object(empty));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cloudcoil_core::selector::{check_label_key, check_label_value};
+use cloudcoil_core::selector::{NameFault, check_label_key, check_label_value};
 use serde_json::Value;
 
 use super::catalog::Resource;
@@ -23,7 +23,7 @@ pub(crate) fn create(resource: &Resource, fields: &Draft) -> Vec<Fault> {
     } else {
         faults.extend(name_faults(resource, name).map(|fault| Fault::invalid("metadata.name", name, fault)));
     }
-    faults.extend(common(fields));
+    faults.extend(common(resource, fields));
     faults.extend(super::validation_kinds::check(resource, fields));
     faults
 }
@@ -48,7 +48,7 @@ pub(crate) fn update(resource: &Resource, old: &Draft, new: &Draft) -> Vec<Fault
             faults.push(Fault::invalid(format!("metadata.{field}"), meta(new, field), IMMUTABLE));
         }
     }
-    faults.extend(common(new));
+    faults.extend(common(resource, new));
     faults.extend(super::validation_kinds::check(resource, new));
     faults.extend(super::validation_kinds::check_change(resource, old, new));
     faults
@@ -67,11 +67,11 @@ pub(crate) fn drop_duplicate_owners(fields: &mut Draft) {
     });
 }
 
-fn common(fields: &Draft) -> Vec<Fault> {
+fn common(resource: &Resource, fields: &Draft) -> Vec<Fault> {
     let mut faults = labels(object::meta_value(fields, "labels"), "metadata.labels");
     faults.extend(annotations(fields));
     faults.extend(owners(fields));
-    faults.extend(finalizers(fields));
+    faults.extend(finalizers(resource, fields));
     faults
 }
 
@@ -80,11 +80,11 @@ pub(crate) fn labels(labels: Option<&Value>, path: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         if let Err(fault) = check_label_key(key) {
-            faults.push(Fault::invalid(path, key.as_str(), fault.to_string()));
+            faults.push(Fault::invalid(path, key.as_str(), words(fault)));
         }
         let value = value.as_str().unwrap_or_default();
         if let Err(fault) = check_label_value(value) {
-            faults.push(Fault::invalid(path, value, fault.to_string()));
+            faults.push(Fault::invalid(path, value, words(fault)));
         }
     }
     faults
@@ -98,7 +98,7 @@ fn annotations(fields: &Draft) -> Vec<Fault> {
     for (key, value) in object::meta_value(fields, "annotations").and_then(Value::as_object).into_iter().flatten() {
         size += key.len() + value.as_str().map_or(0, str::len);
         if let Err(fault) = check_label_key(&key.to_lowercase()) {
-            faults.push(Fault::invalid(FIELD, key.as_str(), fault.to_string()));
+            faults.push(Fault::invalid(FIELD, key.as_str(), words(fault)));
         }
     }
     if size > LIMIT {
@@ -150,15 +150,23 @@ fn owners(fields: &Draft) -> Vec<Fault> {
     faults
 }
 
-fn finalizers(fields: &Draft) -> Vec<Fault> {
+fn finalizers(resource: &Resource, fields: &Draft) -> Vec<Fault> {
     const FIELD: &str = "metadata.finalizers";
     let finalizers = object::texts(fields, "finalizers");
     let mut faults: Vec<_> = finalizers
         .iter()
         .filter_map(|finalizer| {
-            check_label_key(finalizer).err().map(|fault| Fault::invalid(FIELD, *finalizer, fault.to_string()))
+            check_label_key(finalizer).err().map(|fault| Fault::invalid(FIELD, *finalizer, words(fault)))
         })
         .collect();
+    let standard = ["kubernetes", "orphan", "foregroundDeletion"];
+    for (index, finalizer) in finalizers.iter().enumerate() {
+        let qualified = finalizer.contains('/') || standard.contains(finalizer);
+        if !qualified && !resource.is_custom() && resource.of.group != "apiextensions.k8s.io" {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            faults.push(Fault::invalid(format!("{FIELD}[{index}]"), *finalizer, detail));
+        }
+    }
     if finalizers.contains(&"orphan") && finalizers.contains(&"foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
         faults.push(Fault::invalid(FIELD, finalizers.into_iter().collect::<Value>(), detail));
@@ -169,12 +177,44 @@ fn finalizers(fields: &Draft) -> Vec<Fault> {
 /// What is wrong with a name by the rules of its kind.
 fn name_faults(resource: &Resource, name: &str) -> impl Iterator<Item = String> {
     let fault = match (&*resource.of.group, &*resource.of.plural) {
-        ("", "namespaces") => label(name),
-        ("", "services") => service_label(name),
+        ("", "namespaces" | "services") => label(name),
         ("rbac.authorization.k8s.io", _) => path_segment(name),
         ("coordination.k8s.io", _) | _ => subdomain(name),
     };
     fault.into_iter()
+}
+
+/// What the API server says of a label key or value.
+fn words(fault: NameFault) -> String {
+    const NAME: &str = "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is \
+        '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    const VALUE: &str = "(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+        '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+    match fault {
+        NameFault::NameSyntax => format!("{fault} {NAME}"),
+        NameFault::ValueSyntax => {
+            format!(
+                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
+                 start and end with an alphanumeric character {VALUE}"
+            )
+        }
+        fault => fault.to_string(),
+    }
+}
+
+/// What is wrong with a key of a config map or secret.
+pub(crate) fn config_key(key: &str) -> Option<String> {
+    const WORDS: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
+        'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+    let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    match key {
+        _ if key.len() > 253 => Some("must be no more than 253 characters".to_owned()),
+        "" => Some(WORDS.to_owned()),
+        "." => Some("must not be '.'".to_owned()),
+        key if key.starts_with("..") => Some("must not start with '..'".to_owned()),
+        key if key.bytes().all(valid) => None,
+        _ => Some(WORDS.to_owned()),
+    }
 }
 
 /// A DNS label of RFC 1123.
@@ -183,20 +223,9 @@ pub(crate) fn label(name: &str) -> Option<String> {
         start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is \
         '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
     if name.len() > 63 {
-        return Some("must be no more than 63 bytes".to_owned());
+        return Some("must be no more than 63 characters".to_owned());
     }
     (!is_label(name)).then(|| WORDS.to_owned())
-}
-
-/// A DNS label of RFC 1035, as services have it.
-fn service_label(name: &str) -> Option<String> {
-    const WORDS: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
-        alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-        validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
-    if name.len() > 63 {
-        return Some("must be no more than 63 bytes".to_owned());
-    }
-    (!is_label(name) || !name.starts_with(|c: char| c.is_ascii_lowercase())).then(|| WORDS.to_owned())
 }
 
 /// A DNS subdomain of RFC 1123.
@@ -205,7 +234,7 @@ pub(crate) fn subdomain(name: &str) -> Option<String> {
         and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
         '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
     if name.len() > 253 {
-        return Some("must be no more than 253 bytes".to_owned());
+        return Some("must be no more than 253 characters".to_owned());
     }
     (!name.split('.').all(is_label)).then(|| WORDS.to_owned())
 }

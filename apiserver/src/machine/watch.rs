@@ -39,7 +39,7 @@ pub(crate) struct Subscription {
 impl Cluster {
     pub(crate) fn watch(&self, call: &Call<'_>) -> Outcome<Reply> {
         Self::allow(call.resource, "watch")?;
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         let selection = Selection::of(call)?;
         pages::check_watch(call.query)?;
         let timeout = call.query.number("timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());

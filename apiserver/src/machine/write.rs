@@ -21,7 +21,7 @@ use super::{strategy, validation};
 impl Cluster {
     pub(crate) fn create(&mut self, call: &Call<'_>) -> Outcome<Reply> {
         Self::allow(call.resource, "create")?;
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         check_write(call.query, "CreateOptions")?;
         let Decoded { mut fields, warnings } = body::decode(&self.kinds, call)?;
         place_in_namespace(call, &mut fields)?;
@@ -36,7 +36,10 @@ impl Cluster {
     pub(crate) fn create_object(&mut self, call: &Call<'_>, mut fields: Draft) -> Outcome<Arc<Object>> {
         let versioned = !meta(&fields, "resourceVersion").is_empty();
         self.stamp(call, &mut fields);
-        strategy::prepare_create(call.resource, &mut fields);
+        strategy::prepare_create(&self.kinds, call.resource, &mut fields);
+        if call.resource.is("", "services") {
+            self.assign_addresses(None, &mut fields);
+        }
         let mut key = self.name(call, &mut fields);
         let name = meta(&fields, "name").to_owned();
         let faults = validation::create(call.resource, &fields);
@@ -100,16 +103,11 @@ impl Cluster {
         if call.target.subresource.is_none() {
             Self::allow(call.resource, "update")?;
         }
-        let view = View::of(call.resource, call.form()?, call.query)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         check_write(call.query, "UpdateOptions")?;
         let Decoded { mut fields, warnings } = body::decode(&self.kinds, call)?;
         place_in_namespace(call, &mut fields)?;
-        let name = meta(&fields, "name");
-        if !name.is_empty() && name != call.name() {
-            let message =
-                format!("the name of the object ({name}) does not match the name on the URL ({})", call.name());
-            return Err(bad_request(message));
-        }
+        check_name(call, &fields)?;
         let existing = self.store.get(&call.resource.place, &call.key()).cloned();
         let (code, object) = match existing {
             Some(old) => (200, self.update_object(call, &old, fields)?),
@@ -133,6 +131,9 @@ impl Cluster {
         check_uid(call, old, &new)?;
         check_version(call, old, &new)?;
         strategy::prepare_update(resource, call.target.subresource.as_deref(), old.fields(), &mut new);
+        if resource.is("", "services") {
+            self.assign_addresses(Some(old.fields()), &mut new);
+        }
         keep_system_fields(old, &mut new);
         validation::drop_duplicate_owners(&mut new);
         let faults = validation::update(resource, old.fields(), &new);
@@ -167,6 +168,20 @@ impl Cluster {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses an object of another name than the path has.
+pub(crate) fn check_name(call: &Call<'_>, fields: &Draft) -> Outcome<()> {
+    let (name, wanted) = (meta(fields, "name"), call.name());
+    if name.is_empty() {
+        let message =
+            format!("the name of the object ({wanted} based on URL) was undeterminable: name must be provided");
+        return Err(bad_request(message));
+    }
+    if name == wanted {
+        return Ok(());
+    }
+    Err(bad_request(format!("the name of the object ({name}) does not match the name on the URL ({wanted})")))
 }
 
 fn check_uid(call: &Call<'_>, old: &Object, new: &Draft) -> Outcome<()> {
