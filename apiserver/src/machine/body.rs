@@ -40,11 +40,13 @@ pub(crate) fn admit(
     fields: Map<String, Value>,
 ) -> Result<Decoded, String> {
     let of = &resource.of;
-    let JsonObject { object, strict, .. } =
-        match kinds.kind(&of.group, &of.version, &of.kind).filter(|_| !resource.is_custom()) {
-            Some(kind) => kinds.canonicalize(kind.structure, Value::Object(fields)).map_err(|error| error.to_string())?,
-            None => super::custom::canonicalize(kinds, fields)?,
-        };
+    let JsonObject { object, strict, .. } = match kinds
+        .kind(&of.group, &of.version, &of.kind)
+        .filter(|_| !resource.is_custom())
+    {
+        Some(kind) => kinds.canonicalize(kind.structure, Value::Object(fields)).map_err(|error| error.to_string())?,
+        None => super::custom::canonicalize(kinds, fields)?,
+    };
     let warnings = match query.text("fieldValidation") {
         "Strict" if !strict.is_empty() => return Err(format!("strict decoding error: {}", strict.join(", "))),
         "Ignore" => Vec::new(),

@@ -279,7 +279,7 @@ fn service(spec: &mut Map<String, Value>) {
     let kind = text_at(spec, &["type"]).to_owned();
     each(spec, "ports", |port| {
         protocol(port);
-        let number = port.get("port").cloned().unwrap_or(json!(0));
+        let number = port.get("port").cloned().unwrap_or_else(|| json!(0));
         if port.get("targetPort").is_none_or(|target| *target == json!(0) || *target == json!("")) {
             port.insert("targetPort".to_owned(), number);
         }

@@ -13,7 +13,6 @@ use super::garbage::without_finalizer;
 use super::namespaces::set_condition;
 use super::object::{self, Draft, Object, at, child_mut, list, text_at};
 use super::store::Key;
-use crate::table::PrinterColumn;
 
 impl Cluster {
     /// Accepts a definition, serves it, or takes it away with its objects.
@@ -63,9 +62,10 @@ impl Cluster {
     fn conflict(&self, name: &Key, definition: &Object) -> Option<(&'static str, String)> {
         let group = text_at(definition.fields(), &["spec", "group"]);
         let taken = |wanted: &str, fields: &[&str]| {
-            let others = self.store.all(DEFINITIONS).filter(|(key, other)| {
-                *key != name && text_at(other.fields(), &["spec", "group"]) == group && *key != name
-            });
+            let others = self
+                .store
+                .all(DEFINITIONS)
+                .filter(|(key, other)| *key != name && text_at(other.fields(), &["spec", "group"]) == group);
             others.into_iter().any(|(_, other)| {
                 let accepted = at(other.fields(), &["status", "acceptedNames"]);
                 fields.iter().any(|field| match accepted.and_then(|names| names.get(field)) {
@@ -178,19 +178,12 @@ fn subresources(group: &str, version: &str, kind: &str, of: &Value) -> Vec<Subre
 
 fn custom(definition: &Object, version: &Value) -> Custom {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
-    let columns = version["additionalPrinterColumns"].as_array().into_iter().flatten().map(|column| PrinterColumn {
-        name: text(column, "name"),
-        kind: text(column, "type"),
-        format: text(column, "format"),
-        description: text(column, "description"),
-        priority: column["priority"].as_i64().unwrap_or(0),
-        json_path: text(column, "jsonPath"),
-    });
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
     let scale = &version["subresources"]["scale"];
     Custom {
         definition: definition.name().to_owned().into(),
-        columns: columns.collect(),
+        // What is no list of columns has been refused, or is empty.
+        columns: serde_json::from_value(version["additionalPrinterColumns"].clone()).unwrap_or_default(),
         selectable: selectable
             .filter_map(|field| Some(field["jsonPath"].as_str()?.trim_start_matches('.').to_owned().into()))
             .collect(),

@@ -179,7 +179,7 @@ fn name_faults(resource: &Resource, name: &str) -> impl Iterator<Item = String> 
     let fault = match (&*resource.of.group, &*resource.of.plural) {
         ("", "namespaces" | "services") => label(name),
         ("rbac.authorization.k8s.io", _) => path_segment(name),
-        ("coordination.k8s.io", _) | _ => subdomain(name),
+        _ => subdomain(name),
     };
     fault.into_iter()
 }
