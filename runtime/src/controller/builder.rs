@@ -338,6 +338,7 @@ async fn start_up<K: Resource>(
     if unsynced.is_empty() {
         return Ok(caches);
     }
+    join_all(caches.into_iter().map(|cache| cache.informer.halt())).await;
     let text = format!(
         "the controller of {} did not get ready within {timeout:?}: no cache of {}",
         base.resource_type,

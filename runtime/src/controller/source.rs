@@ -14,13 +14,19 @@ use super::task::{Cache, Command};
 use crate::informer::{Change, Informer, Reader};
 use crate::{Api, Client, panics};
 
-/// What a mapper may return: the keys of the objects to look at, none, or why they cannot be told.
+/// What a mapper may return: the keys of the objects to look at, or why they cannot be told.
 pub trait IntoKeys {
     /// The keys, or what is wrong.
     ///
     /// # Errors
     /// A text that says why the keys cannot be told; it stops the controller.
     fn into_keys(self) -> Result<Vec<ResourceKey>, String>;
+}
+
+impl IntoKeys for ResourceKey {
+    fn into_keys(self) -> Result<Vec<ResourceKey>, String> {
+        Ok(vec![self])
+    }
 }
 
 impl IntoKeys for Vec<ResourceKey> {
@@ -200,11 +206,12 @@ pub(super) fn primary_handler(
         };
         let key = object.key();
         let send = |input| drop(commands.unbounded_send(Command::Input(input)));
-        send(ReconcilerInput::Observed { key: key.clone(), version });
-        match change {
-            Change::Updated { old, new } if ignores_status && is_status_only(old, new) => {}
-            _ => send(ReconcilerInput::Enqueued(key)),
+        let is_ignored = matches!(change, Change::Updated { old, new } if ignores_status && is_status_only(old, new));
+        // What is enqueued first is one pass with what waits for the cache to show this version.
+        if !is_ignored {
+            send(ReconcilerInput::Enqueued(key.clone()));
         }
+        send(ReconcilerInput::Observed { key, version });
     }
 }
 

@@ -12,7 +12,7 @@ use cloudcoil_core::{
 };
 use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 
 use super::run::Runs;
 use crate::driver::{Driver, HttpMachine, Said};
@@ -78,28 +78,29 @@ impl<K: Resource> Task<K> {
                         self.input(ReconcilerInput::Enqueued(key));
                     }
                 }
-                Turn::Event(Event::Stopped) => return self.failure.map_or(Ok(()), Err),
+                Turn::Event(Event::Stopped) => {
+                    self.startup = None;
+                    join_all(self.caches.drain(..).map(|cache| cache.informer.halt())).await;
+                    return self.failure.map_or(Ok(()), Err);
+                }
             }
         }
     }
 
     async fn turn(&mut self) -> Turn {
         poll_fn(|context| {
+            // First of all what is known already: passes that begin with the startup then work on all of it.
+            if let Poll::Ready(command) = self.commands.poll_next_unpin(context) {
+                // The task itself holds a sender, so there is no end.
+                return Poll::Ready(Turn::Command(command.unwrap_or(Command::Stop)));
+            }
             if let Some(startup) = &mut self.startup
                 && let Poll::Ready(result) = Pin::new(startup).poll(context)
             {
                 self.startup = None;
                 return Poll::Ready(Turn::Started(result));
             }
-            if let Poll::Ready(event) = self.driver.poll_event(context) {
-                return Poll::Ready(Turn::Event(event));
-            }
-            match self.commands.poll_next_unpin(context) {
-                Poll::Ready(Some(command)) => Poll::Ready(Turn::Command(command)),
-                // The task itself holds a sender, so this does not come.
-                Poll::Ready(None) => Poll::Ready(Turn::Command(Command::Stop)),
-                Poll::Pending => Poll::Pending,
-            }
+            self.driver.poll_event(context).map(Turn::Event)
         })
         .await
     }

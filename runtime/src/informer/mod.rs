@@ -317,6 +317,9 @@ pub(crate) trait AnyInformer: Send + Sync {
 
     /// What is missing, and why, as far as it has not synced.
     fn unsynced(&self) -> Option<String>;
+
+    /// Stops it; ends when it has stopped.
+    fn halt(&self) -> BoxFuture<'static, ()>;
 }
 
 impl<K: Resource> AnyInformer for InformerHandle<K> {
@@ -329,5 +332,11 @@ impl<K: Resource> AnyInformer for InformerHandle<K> {
         let InformerStatus { synced, failure, .. } = self.status();
         let why = failure.map_or_else(String::new, |failure| format!(" ({failure})"));
         (!synced).then(|| format!("{}{why}", self.resource_type()))
+    }
+
+    fn halt(&self) -> BoxFuture<'static, ()> {
+        self.stop();
+        let stopped = self.stopped.clone();
+        Box::pin(async move { stopped.opened().await })
     }
 }

@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod api;
+mod cluster;
 mod common;
+mod controller;
 mod informer;
