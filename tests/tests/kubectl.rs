@@ -1,0 +1,240 @@
+//! `kubectl` against the in-memory API server. Runs when `KUBEBUILDER_ASSETS` names a folder that has `kubectl`.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use cloudcoil_apiserver::{ServerConfig, ServerHandle, serve};
+use serde_json::{Value, json};
+
+#[test]
+fn get_prints_columns_and_wide_columns() {
+    let Some(cluster) = Cluster::start("get") else { return };
+    cluster.run(&["create", "deployment", "web", "--image=nginx", "--replicas=3"]);
+    cluster.run(&["create", "configmap", "settings", "--from-literal=a=b"]);
+    let table = cluster.run(&["get", "deployments"]);
+    assert_eq!(columns(&table), ["NAME", "READY", "UP-TO-DATE", "AVAILABLE", "AGE"]);
+    assert!(table.lines().nth(1).unwrap().starts_with("web    0/3"), "{table}");
+    let wide = cluster.run(&["get", "deployments", "-o", "wide"]);
+    assert_eq!(columns(&wide)[5..], ["CONTAINERS", "IMAGES", "SELECTOR"]);
+    let all = cluster.run(&["get", "configmaps", "-A", "--no-headers"]);
+    assert!(all.contains("default") && all.contains("settings"), "{all}");
+    let object: Value = serde_json::from_str(&cluster.run(&["get", "configmap", "settings", "-o", "json"])).unwrap();
+    assert_eq!((&object["kind"], &object["data"]), (&json!("ConfigMap"), &json!({"a": "b"})));
+    assert_eq!(cluster.run(&["get", "cm", "settings", "-o", "jsonpath={.data.a}"]), "b");
+}
+
+#[test]
+fn every_resource_can_be_printed() {
+    let Some(cluster) = Cluster::start("print") else { return };
+    let names = cluster.run(&["api-resources", "--verbs=list", "-o", "name"]);
+    let names: Vec<_> = names.lines().collect();
+    assert!(names.len() > 50, "{names:?}");
+    for name in names {
+        cluster.run(&["get", name, "-A"]);
+        cluster.run(&["get", name, "-A", "-o", "wide"]);
+    }
+    assert!(cluster.run(&["api-versions"]).lines().any(|version| version == "apps/v1"));
+}
+
+#[test]
+fn explain_knows_the_fields_of_built_in_kinds() {
+    let Some(cluster) = Cluster::start("explain") else { return };
+    let text = cluster.run(&["explain", "deployment.spec.template.spec.containers"]);
+    for part in ["KIND:       Deployment", "VERSION:    apps/v1", "imagePullPolicy", "-required-", "<[]EnvVar>"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(cluster.run(&["explain", "pods", "--recursive"]).contains("readinessProbe"));
+}
+
+#[test]
+fn apply_creates_then_changes_then_leaves_alone() {
+    let Some(cluster) = Cluster::start("apply") else { return };
+    let deployment = |image: &str, extra: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  selector: {{matchLabels: {{a: b}}}}\n  \
+             template:\n    metadata: {{labels: {{a: b}}}}\n    spec:\n      containers:\n      - {{name: web, image: {image}}}\n{extra}"
+        )
+    };
+    let sidecar = "      - {name: side, image: side}\n";
+    let apply = |text: &str| cluster.pipe(&["apply", "-f", "-"], text);
+    assert_eq!(apply(&deployment("one", sidecar)), "deployment.apps/web created\n");
+    assert_eq!(apply(&deployment("one", sidecar)), "deployment.apps/web unchanged\n");
+    assert_eq!(apply(&deployment("two", "")), "deployment.apps/web configured\n");
+    let images = ["get", "deployment", "web", "-o", "jsonpath={.spec.template.spec.containers[*].image}"];
+    assert_eq!(cluster.run(&images), "two");
+
+    let wrong = deployment("two", "").replace("selector", "selecter");
+    let refused = cluster.fail(&["create", "-f", "-"], &wrong);
+    assert!(refused.contains("unknown field \"spec.selecter\""), "{refused}");
+}
+
+#[test]
+fn objects_are_changed_in_every_way() {
+    let Some(cluster) = Cluster::start("change") else { return };
+    cluster.run(&["create", "deployment", "web", "--image=one"]);
+    let at = |path: &str| cluster.run(&["get", "deployment", "web", "-o", &format!("jsonpath={{{path}}}")]);
+    cluster.run(&["label", "deployment", "web", "tier=front"]);
+    cluster.run(&["annotate", "deployment", "web", "note=x"]);
+    assert_eq!((at(".metadata.labels.tier"), at(".metadata.annotations.note")), ("front".into(), "x".into()));
+    cluster.run(&["label", "deployment", "web", "tier-"]);
+    assert_eq!(at(".metadata.labels.tier"), "");
+    cluster.run(&["scale", "deployment", "web", "--replicas=5"]);
+    assert_eq!(at(".spec.replicas"), "5");
+    cluster.run(&["set", "image", "deployment/web", "one=two"]);
+    assert_eq!(at(".spec.template.spec.containers[0].image"), "two");
+    let patch = r#"{"spec":{"template":{"spec":{"containers":[{"name":"side","image":"s"}]}}}}"#;
+    cluster.run(&["patch", "deployment", "web", "--type=strategic", "-p", patch]);
+    assert_eq!(at(".spec.template.spec.containers[*].name"), "side one");
+    let patch = r#"[{"op":"replace","path":"/spec/replicas","value":2}]"#;
+    cluster.run(&["patch", "deployment", "web", "--type=json", "-p", patch]);
+    assert_eq!(at(".spec.replicas"), "2");
+    cluster.edit(&["edit", "deployment", "web"], "s/replicas: 2/replicas: 7/");
+    assert_eq!(at(".spec.replicas"), "7");
+    let described = cluster.run(&["describe", "deployment", "web"]);
+    assert!(described.contains("7 desired"), "{described}");
+    assert_eq!(cluster.run(&["delete", "deployment", "web"]), "deployment.apps \"web\" deleted\n");
+    assert!(cluster.fail(&["get", "deployment", "web"], "").contains("(NotFound)"));
+}
+
+#[test]
+fn a_watch_prints_each_change() {
+    let Some(cluster) = Cluster::start("watch") else { return };
+    cluster.run(&["create", "configmap", "first"]);
+    let mut watch = cluster.kubectl(&["get", "configmaps", "--watch", "--no-headers"]);
+    let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watch.stdout.take().unwrap()));
+    let mut next = |name: &str| {
+        let found = lines.by_ref().map(Result::unwrap).find(|line| line.starts_with(name));
+        assert!(found.is_some(), "{name} was not printed");
+    };
+    next("first");
+    cluster.run(&["create", "configmap", "second"]);
+    next("second");
+    cluster.run(&["delete", "configmap", "first"]);
+    next("first");
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn custom_resources_have_the_columns_and_the_fields_of_their_definition() {
+    let Some(cluster) = Cluster::start("custom") else { return };
+    cluster.pipe(&["apply", "-f", "-"], DEFINITION);
+    cluster.run(&["wait", "--for=condition=Established", "crd/widgets.example.com"]);
+    let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 3, color: red}}";
+    cluster.pipe(&["create", "-f", "-"], widget);
+    let table = cluster.run(&["get", "wd", "-o", "wide"]);
+    assert_eq!(columns(&table), ["NAME", "SIZE", "COLOR", "AGE"]);
+    assert!(table.contains("w      3      red"), "{table}");
+    assert_eq!(columns(&cluster.run(&["get", "widgets"])), ["NAME", "SIZE", "AGE"]);
+    assert!(cluster.run(&["explain", "widget.spec"]).contains("How large it is."));
+    assert_eq!(cluster.pipe(&["apply", "-f", "-"], &widget.replace("red", "blue")).lines().last().unwrap(), "widget.example.com/w configured");
+    cluster.run(&["delete", "crd", "widgets.example.com"]);
+}
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, shortNames: [wd]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns:
+    - {name: Size, type: integer, jsonPath: .spec.size}
+    - {name: Color, type: string, jsonPath: .spec.color, priority: 1}
+    - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer, description: How large it is.}
+              color: {type: string}
+";
+
+/// A server, and the `kubectl` to talk to it.
+struct Cluster {
+    kubectl: PathBuf,
+    folder: PathBuf,
+    _server: ServerHandle,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Cluster {
+    fn start(name: &str) -> Option<Self> {
+        let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").filter(|assets| !assets.is_empty()) else {
+            eprintln!("not run: KUBEBUILDER_ASSETS is not set");
+            return None;
+        };
+        let folder = std::env::temp_dir().join(format!("cloudcoil-kubectl-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let server = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            serve(ServerConfig::default(), listener).unwrap()
+        });
+        fs::write(folder.join("config"), server.kubeconfig()).unwrap();
+        let kubectl = PathBuf::from(assets).join("kubectl");
+        Some(Self { kubectl, folder, _server: server, _runtime: runtime })
+    }
+
+    fn kubectl(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command.args(arguments).env("KUBECONFIG", self.folder.join("config")).env("HOME", &self.folder);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        self.pipe(arguments, "")
+    }
+
+    fn pipe(&self, arguments: &[&str], input: &str) -> String {
+        let (succeeded, output, errors) = self.finish(self.kubectl(arguments), input);
+        assert!(succeeded, "kubectl {}: {errors}", arguments.join(" "));
+        output
+    }
+
+    /// What `kubectl` says when it fails, as it must.
+    fn fail(&self, arguments: &[&str], input: &str) -> String {
+        let (succeeded, output, errors) = self.finish(self.kubectl(arguments), input);
+        assert!(!succeeded, "kubectl {}: {output}", arguments.join(" "));
+        errors
+    }
+
+    /// Edits an object with a script of `sed`.
+    fn edit(&self, arguments: &[&str], script: &str) {
+        let mut command = self.kubectl(arguments);
+        command.env("KUBE_EDITOR", format!("sed -i '{script}'"));
+        let (succeeded, _, errors) = self.finish(command, "");
+        assert!(succeeded, "{errors}");
+    }
+
+    fn finish(&self, mut command: Command, input: &str) -> (bool, String, String) {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.success(), text(output.stdout), text(output.stderr))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The headers of a table.
+fn columns(table: &str) -> Vec<&str> {
+    table.lines().next().unwrap_or_default().split("  ").map(str::trim).filter(|header| !header.is_empty()).collect()
+}
