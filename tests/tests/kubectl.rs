@@ -31,10 +31,7 @@ fn every_resource_can_be_printed() {
     let names = cluster.run(&["api-resources", "--verbs=list", "-o", "name"]);
     let names: Vec<_> = names.lines().collect();
     assert!(names.len() > 50, "{names:?}");
-    for name in names {
-        cluster.run(&["get", name, "-A"]);
-        cluster.run(&["get", name, "-A", "-o", "wide"]);
-    }
+    cluster.run(&["get", &names.join(","), "-A", "-o", "wide"]);
     assert!(cluster.run(&["api-versions"]).lines().any(|version| version == "apps/v1"));
 }
 
@@ -42,7 +39,7 @@ fn every_resource_can_be_printed() {
 fn explain_knows_the_fields_of_built_in_kinds() {
     let Some(cluster) = Cluster::start("explain") else { return };
     let text = cluster.run(&["explain", "deployment.spec.template.spec.containers"]);
-    for part in ["KIND:       Deployment", "VERSION:    apps/v1", "imagePullPolicy", "-required-", "<[]EnvVar>"] {
+    for part in ["KIND:       Deployment", "VERSION:    v1", "imagePullPolicy", "-required-", "<[]EnvVar>"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert!(cluster.run(&["explain", "pods", "--recursive"]).contains("readinessProbe"));
@@ -94,7 +91,7 @@ fn objects_are_changed_in_every_way() {
     assert_eq!(at(".spec.replicas"), "7");
     let described = cluster.run(&["describe", "deployment", "web"]);
     assert!(described.contains("7 desired"), "{described}");
-    assert_eq!(cluster.run(&["delete", "deployment", "web"]), "deployment.apps \"web\" deleted\n");
+    assert!(cluster.run(&["delete", "deployment", "web"]).starts_with("deployment.apps \"web\" deleted"));
     assert!(cluster.fail(&["get", "deployment", "web"], "").contains("(NotFound)"));
 }
 
@@ -123,14 +120,17 @@ fn custom_resources_have_the_columns_and_the_fields_of_their_definition() {
     let Some(cluster) = Cluster::start("custom") else { return };
     cluster.pipe(&["apply", "-f", "-"], DEFINITION);
     cluster.run(&["wait", "--for=condition=Established", "crd/widgets.example.com"]);
-    let widget = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}, spec: {size: 3, color: red}}";
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 3, color: red}\n";
     cluster.pipe(&["create", "-f", "-"], widget);
     let table = cluster.run(&["get", "wd", "-o", "wide"]);
     assert_eq!(columns(&table), ["NAME", "SIZE", "COLOR", "AGE"]);
     assert!(table.contains("w      3      red"), "{table}");
     assert_eq!(columns(&cluster.run(&["get", "widgets"])), ["NAME", "SIZE", "AGE"]);
     assert!(cluster.run(&["explain", "widget.spec"]).contains("How large it is."));
-    assert_eq!(cluster.pipe(&["apply", "-f", "-"], &widget.replace("red", "blue")).lines().last().unwrap(), "widget.example.com/w configured");
+    assert_eq!(
+        cluster.pipe(&["apply", "-f", "-"], &widget.replace("red", "blue")).lines().last().unwrap(),
+        "widget.example.com/w configured"
+    );
     cluster.run(&["delete", "crd", "widgets.example.com"]);
 }
 
@@ -176,13 +176,14 @@ impl Cluster {
             return None;
         };
         let folder = std::env::temp_dir().join(format!("cloudcoil-kubectl-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        fs::create_dir_all(&folder).expect("a temporary folder can be made");
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime can be made");
         let server = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            serve(ServerConfig::default(), listener).unwrap()
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+            serve(ServerConfig::default(), listener).expect("the server starts")
         });
-        fs::write(folder.join("config"), server.kubeconfig()).unwrap();
+        fs::write(folder.join("config"), server.kubeconfig()).expect("the kubeconfig can be written");
         let kubectl = PathBuf::from(assets).join("kubectl");
         Some(Self { kubectl, folder, _server: server, _runtime: runtime })
     }
@@ -220,10 +221,13 @@ impl Cluster {
 
     fn finish(&self, mut command: Command, input: &str) -> (bool, String, String) {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let mut child = command.spawn().expect("kubectl starts");
+        let mut stdin = child.stdin.take().expect("it is piped");
+        // One that ends without reading its input is told by what it says.
+        let _ = stdin.write_all(input.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output().expect("kubectl ends");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         (output.status.success(), text(output.stdout), text(output.stderr))
     }
 }
