@@ -1,4 +1,4 @@
-//! Tests for operators: a real control plane to run against.
+//! Tests for operators: a simulation in virtual time, and a real control plane to run against.
 //!
 //! [`ControlPlane`] starts etcd and kube-apiserver from the folder that `KUBEBUILDER_ASSETS` names, as
 //! [`setup-envtest`](https://book.kubebuilder.io/reference/envtest.html) fetches them, and stops them again however
@@ -16,6 +16,7 @@
 mod control_plane;
 #[cfg(unix)]
 mod error;
+pub mod simulation;
 
 #[cfg(unix)]
 pub use control_plane::{ClientCertificate, Component, ControlPlane, ControlPlaneBuilder};

@@ -153,6 +153,16 @@ impl ApiServer {
         self.wake(now, out);
     }
 
+    /// A stopped cache that has fallen behind all that is remembered starts anew from the oldest there is. What lies
+    /// between cannot be told any more, so every watch ends.
+    fn restart_lost_cache(&mut self, out: &mut Outbox<HttpEvent>) {
+        let oldest = self.cluster.store.oldest();
+        if let Some(frozen) = self.cluster.frozen.as_mut().filter(|frozen| **frozen < oldest) {
+            *frozen = oldest;
+            self.close_watches(out);
+        }
+    }
+
     /// Ends every watch, as a server that shuts down in order does.
     pub fn close_watches(&mut self, out: &mut Outbox<HttpEvent>) {
         for ticket in self.watches.tickets(None) {
@@ -316,6 +326,7 @@ impl Machine for ApiServer {
     type Output = HttpEvent;
 
     fn on_input(&mut self, now: Now, input: ServerInput, out: &mut Outbox<HttpEvent>) {
+        self.restart_lost_cache(out);
         match input {
             // An exchange that is open already is not begun again.
             ServerInput::Requested { ticket, .. }
@@ -332,6 +343,7 @@ impl Machine for ApiServer {
     }
 
     fn on_timer(&mut self, now: Now, out: &mut Outbox<HttpEvent>) {
+        self.restart_lost_cache(out);
         if let Some((at, ticket)) = self.patience.first().copied().filter(|(at, _)| *at <= now.mono) {
             self.patience.remove(&(at, ticket));
             if let Some(waiting) = self.waiting.remove(&ticket) {

@@ -1,5 +1,6 @@
 //! The few blocking HTTP calls that a launcher makes.
 use std::time::Duration;
+use http::Response;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
@@ -17,7 +18,7 @@ pub(super) fn agent(ca_pem: &str) -> Result<Agent, Error> {
 }
 
 /// Fails unless the answer's status is 2xx; the reason holds the start of its body.
-pub(super) fn check(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, String> {
+pub(super) fn check(answer: Result<Response<ureq::Body>, ureq::Error>) -> Result<String, String> {
     let mut answer = answer.map_err(|error| error.to_string())?;
     let body = answer.body_mut().with_config().limit(LIMIT).read_to_string().map_err(|error| error.to_string())?;
     if answer.status().is_success() { Ok(body) } else { Err(format!("HTTP {}: {body}", answer.status())) }
