@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::{
-    HttpEffect, HttpEvent, Informer, InformerConfig, InformerInput, InformerOutput, KnownResource, Machine, Now,
-    Outbox, QueueConfig, QueueInput, QueueOutput, Requests, ResourceKey, Ticket, WatchConfig, WorkQueue, patch,
+    HttpEffect, HttpEvent, Informer, InformerConfig, InformerInput, InformerOutput, JsonPatch, KnownResource, Machine,
+    Now, Outbox, QueueConfig, QueueInput, QueueOutput, Requests, ResourceKey, Ticket, WatchConfig, WorkQueue,
 };
 use http::{HeaderMap, StatusCode};
 use k8s_openapi::api::core::v1::Pod;
@@ -55,7 +55,7 @@ pub fn queue(names: &[String]) -> usize {
 
 /// The difference of two values as a JSON patch.
 pub fn diff(old: &Value, new: &Value) -> usize {
-    patch::diff(old, new).len()
+    JsonPatch::diff(old, new).map_or(0, |patch| patch.len())
 }
 
 fn pods() -> WatchConfig {

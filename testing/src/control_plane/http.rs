@@ -1,6 +1,6 @@
 //! The few blocking HTTP calls that a launcher makes.
-use std::time::Duration;
 use http::Response;
+use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
