@@ -159,6 +159,19 @@ impl Informer {
         InformerStatus { synced: self.has_synced(), objects: self.store.len(), failure: self.failure.as_ref() }
     }
 
+    const fn is_listing(&self) -> bool {
+        !matches!(self.phase, Phase::Watching)
+    }
+
+    /// Puts an object of a list aside. One that is known already is not held twice.
+    fn stage(&mut self, object: Arc<Object>) {
+        let known = self.store.get(object.namespace(), object.name());
+        let object = known.filter(|known| known.is_same_version(&object)).cloned().unwrap_or(object);
+        if let Some(pending) = self.pending() {
+            pending.insert(object);
+        }
+    }
+
     fn pending(&mut self) -> Option<&mut Store> {
         match &mut self.phase {
             Phase::FirstList { pending } | Phase::Relisting { pending } => Some(pending),
@@ -167,6 +180,9 @@ impl Informer {
     }
 
     fn follow(&mut self, now: Now, out: &mut Outbox<InformerOutput>) {
+        if self.watch.is_following() {
+            self.failure = None;
+        }
         while let Some(heard) = self.heard.pop() {
             match heard {
                 WatchOutput::Http(effect) => out.push(InformerOutput::Http(effect)),
@@ -180,10 +196,7 @@ impl Informer {
             WatchEvent::Restarted => self.restart(),
             WatchEvent::Listed(object) | WatchEvent::Applied(object) => {
                 self.failure = None;
-                match self.pending() {
-                    Some(pending) => drop(pending.insert(object)),
-                    None => self.apply(object, out),
-                }
+                if self.is_listing() { self.stage(object) } else { self.apply(object, out) }
             }
             WatchEvent::Deleted(object) => self.delete(&object, out),
             WatchEvent::Synced { .. } => self.sync(now, out),
@@ -226,19 +239,19 @@ impl Informer {
 
     fn delete(&mut self, object: &Arc<Object>, out: &mut Outbox<InformerOutput>) {
         self.failure = None;
-        let known = |store: &Store| {
-            // The deletion of an earlier object says nothing about the one that has its name now.
-            store.get(object.namespace(), object.name()).is_some_and(|known| known.uid() == object.uid())
-        };
-        let Some(pending) = self.pending() else {
-            if known(&self.store) {
-                self.store.remove(object.namespace(), object.name());
-                say(out, InformerEvent::Deleted(object.clone()));
+        let (namespace, name) = (object.namespace(), object.name());
+        // The deletion of an earlier object says nothing about the one that has its name now.
+        let ends = |known: &Arc<Object>| known.uid() == object.uid();
+        if let Some(pending) = self.pending() {
+            if pending.get(namespace, name).is_some_and(ends) {
+                pending.remove(namespace, name);
             }
             return;
-        };
-        if known(pending) {
-            pending.remove(object.namespace(), object.name());
+        }
+        // A store that forgets cannot know whether an object was told of.
+        if self.store.get(namespace, name).map_or_else(|| self.store.is_limited(), ends) {
+            self.store.remove(namespace, name);
+            say(out, InformerEvent::Deleted(object.clone()));
         }
     }
 
@@ -253,7 +266,11 @@ impl Informer {
                 self.store.remove(object.namespace(), object.name());
                 say(out, InformerEvent::Deleted(object));
             }
-            for object in pending.into_objects() {
+            // Where objects have to make room, those that are known come first, lest they go and are then taken for new.
+            let known = |object: &Object| self.store.get(object.namespace(), object.name()).is_some();
+            let (first, last): (Vec<_>, Vec<_>) =
+                pending.into_objects().partition(|object| !self.store.is_limited() || known(object));
+            for object in first.into_iter().chain(last) {
                 self.apply(object, out);
             }
         }
@@ -268,6 +285,7 @@ impl Informer {
         if let Some(key) = &faulty.key
             && let Some(known) = self.store.get(key.namespace(), key.name()).cloned()
             && let Some(pending) = self.pending()
+            && pending.get(key.namespace(), key.name()).is_none()
         {
             pending.insert(known);
         }

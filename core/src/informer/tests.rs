@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::error::{NetworkError, NetworkErrorKind};
 use crate::laws::{self, Move};
 use crate::machine::Ticket;
 use crate::request::Requests;
@@ -224,6 +225,64 @@ fn a_failure_shows_until_something_works() {
     assert!(peer.informer.status().failure.is_some() && peer.said()[0].starts_with("failed HTTP 200"));
     peer.list(&[]);
     assert_eq!(peer.informer.status().failure, None);
+}
+
+#[test]
+fn a_failure_shows_no_more_when_a_quiet_watch_goes_on() {
+    let mut peer = Peer::new(config());
+    peer.list(&[]);
+    let ticket = peer.open.take().unwrap();
+    let error = NetworkError::new(NetworkErrorKind::Lost, "reset");
+    peer.step(Some(InformerInput::Http(HttpEvent::Closed { ticket, result: Err(error) })));
+    assert!(peer.informer.status().failure.is_some());
+    peer.head();
+    assert_eq!(peer.informer.status().failure, None);
+}
+
+#[test]
+fn a_full_store_tells_deletions_of_what_it_had_to_forget() {
+    let mut peer = Peer::new(InformerConfig { capacity: 1, ..config() });
+    peer.list(&[pod("a", 1, 1), pod("b", 2, 1)]);
+    peer.said();
+    peer.event("DELETED", &pod("a", 1, 2));
+    assert_eq!(peer.said(), ["deleted a:1@2"]);
+}
+
+#[test]
+fn a_full_store_says_of_a_new_list_only_what_it_had_forgotten() {
+    let mut peer = Peer::new(InformerConfig { capacity: 2, ..config() });
+    let pods = [pod("a", 1, 1), pod("b", 2, 1), pod("c", 3, 1)];
+    peer.list(&pods);
+    peer.said();
+    peer.relist(&pods);
+    assert_eq!(peer.said(), ["added a:1@1", "synced"]);
+}
+
+#[test]
+fn a_new_list_holds_what_is_unchanged_only_once() {
+    let mut peer = Peer::new(config());
+    peer.list(&[pod("a", 1, 1)]);
+    let known = Arc::clone(peer.informer.store().get(Some("ns"), "a").unwrap());
+    peer.event("ERROR", &json!({"code": 410}));
+    peer.head();
+    peer.send(&json!({"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": [pod("a", 1, 1)]}).to_string());
+    assert_eq!(Arc::strong_count(&known), 3, "here, in the store and in the new list");
+    peer.close();
+    assert!(Arc::ptr_eq(&known, peer.informer.store().get(Some("ns"), "a").unwrap()));
+}
+
+#[test]
+fn a_fault_does_not_undo_what_the_list_has_said() {
+    let mut peer = Peer::new(config());
+    peer.list(&[pod("a", 1, 1)]);
+    peer.relist(&[pod("a", 1, 2), json!({"metadata": {"namespace": "ns", "name": "a"}, "spec": nested(200)})]);
+    let known = peer.informer.store().get(Some("ns"), "a").unwrap();
+    assert_eq!(known.resource_version(), Some("2"));
+}
+
+/// An array in an array, and so on.
+fn nested(depth: usize) -> Value {
+    (0..depth).fold(json!(1), |inner, _| json!([inner]))
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl ListWatch {
         let Listing { page, reading, .. } = listing;
         let read = match (result, reading) {
             // A refusal that is cut short has said enough.
-            (_, Reading::Refusal(answer)) => Err(response::check(&answer).err().unwrap_or_else(|| no_answer(&answer))),
+            (_, Reading::Refusal(answer)) => Err(refusal(&answer, "a list")),
             (Err(error), _) => Err(error.into()),
             (Ok(()), Reading::Head) => {
                 let message = "the exchange ended before the head of an answer";
@@ -115,7 +115,8 @@ impl ListWatch {
     }
 
     fn listed(&mut self, now: Now, page: Page, meta: ListMeta, out: &mut Outbox<WatchOutput>) {
-        let version = page.version.or(meta.resource_version);
+        // A list of no version, or of "any", says nothing about where a watch can go on.
+        let version = page.version.or_else(|| meta.resource_version.filter(|version| &**version != "0"));
         match meta.continue_token {
             Some(token) if page.token.as_ref() == Some(&token) => {
                 let error = Error::misuse("the server answers a continue token with the same one");
@@ -152,14 +153,20 @@ impl ListWatch {
 
     pub(super) fn list_timed_out(&mut self, now: Now, listing: Listing, out: &mut Outbox<WatchOutput>) {
         out.push(WatchOutput::Http(HttpEffect::Cancel { ticket: listing.ticket }));
-        self.list_failed(now, listing.page, Error::TimedOut(self.config.response_timeout), out);
+        let error = match &listing.reading {
+            Reading::Refusal(answer) => refusal(answer, "a list"),
+            Reading::Head | Reading::Items(_) => Error::TimedOut(self.config.response_timeout),
+        };
+        self.list_failed(now, listing.page, error, out);
     }
 }
 
-/// A success that carries no list.
-fn no_answer(answer: &Answer) -> Error {
-    let message = format!("HTTP {} in place of a list", answer.status.as_u16());
-    NetworkError::new(NetworkErrorKind::Protocol, message).into()
+/// Why an answer carries not what was asked for, as it did not come with 200.
+pub(super) fn refusal(answer: &Answer, wanted: &str) -> Error {
+    response::check(answer).err().unwrap_or_else(|| {
+        let message = format!("HTTP {} in place of {wanted}", answer.status.as_u16());
+        NetworkError::new(NetworkErrorKind::Protocol, message).into()
+    })
 }
 
 /// The longest refusal that is read, in bytes.

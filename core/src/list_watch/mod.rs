@@ -16,6 +16,7 @@ use crate::frame::Faulty;
 use crate::machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 use crate::object::Object;
 use crate::request::ListVersion;
+use crate::status::Status;
 use crate::time::{Now, Time};
 
 pub use config::WatchConfig;
@@ -42,8 +43,8 @@ pub struct ListWatch {
     /// How new the next list must be.
     list_version: ListVersion,
     streaming: Streaming,
-    /// How many answers in a row have refused a watch.
-    refusals: u32,
+    /// How many watches in a row had to be given up for what the server sent, at the same place.
+    stumbles: u32,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -145,7 +146,7 @@ impl ListWatch {
             version: None,
             list_version: ListVersion::MostRecent,
             streaming,
-            refusals: 0,
+            stumbles: 0,
             config,
         }
     }
@@ -188,13 +189,21 @@ impl ListWatch {
 
     /// Reports a failure, and tries again after a delay that is no shorter than the server asks for.
     fn fail(&mut self, now: Now, error: Error, next: Next, out: &mut Outbox<WatchOutput>) {
-        let retry_in = self.backoff.fail().max(error.retry_after().unwrap_or_default());
+        let asked = error.retry_after().unwrap_or_default().min(MAX_RETRY_AFTER);
+        let too_new = error.status().is_some_and(Status::is_resource_version_too_large);
+        let least = if too_new { TOO_NEW } else { Duration::ZERO };
+        let retry_in = self.backoff.fail().max(asked).max(least);
         say(out, WatchEvent::Failed { error, retry_in });
         self.wait(now.mono + retry_in, next);
     }
 
     fn wait(&mut self, until: Time, next: Next) {
         self.state = State::Waiting { until, next };
+    }
+
+    /// Whether changes are coming in, or would if there were any.
+    pub(crate) fn is_following(&self) -> bool {
+        matches!(&self.state, State::Watching(watching) if watching.is_following())
     }
 
     fn ticket(&self) -> Option<Ticket> {
@@ -258,6 +267,11 @@ impl Machine for ListWatch {
         }
     }
 }
+
+/// The longest wait that a server can ask for.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
+/// How often at the most a server is asked for a version that it does not have yet.
+const TOO_NEW: Duration = Duration::from_secs(1);
 
 fn say(out: &mut Outbox<WatchOutput>, event: WatchEvent) {
     out.push(WatchOutput::Event(event));

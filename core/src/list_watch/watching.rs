@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::listing::REFUSAL_LIMIT;
+use super::listing::{REFUSAL_LIMIT, refusal};
 use super::{ListWatch, Next, State, Streaming, WatchEvent, WatchOutput, say};
-use crate::error::{Error, NetworkError, NetworkErrorKind};
+use crate::error::{BodyProblem, Error, NetworkError, NetworkErrorKind};
 use crate::exchange::{Answer, HttpEffect, HttpEvent};
 use crate::frame::{Bookmark, Frame, Frames};
 use crate::machine::{Deadline, Outbox, Ticket};
-use crate::object::Object;
-use crate::response;
 use crate::status::Status;
 use crate::time::{Now, Time};
 
@@ -28,8 +26,13 @@ pub(super) struct Watching {
     /// When the next word must have come.
     quiet: Time,
     reading: Reading,
-    /// Whether anything has come that a watch that works sends.
-    healthy: bool,
+    /// Whether the server has granted it.
+    granted: bool,
+    /// Whether its events come in the order of their versions, so that each tells where a later watch can go on. A watch
+    /// from nowhere begins with what exists, in any order.
+    ordered: bool,
+    /// Whether it has got further than where it began.
+    progressed: bool,
 }
 
 /// What the events of a watch are.
@@ -54,15 +57,31 @@ enum End {
     Clean,
     /// Nothing was heard for too long.
     Silent,
-    /// It broke.
+    /// The connection broke.
+    Lost(Error),
+    /// Something came that is no event.
     Broken(Error),
-    /// The server said no.
+    /// The server reported a failure in its midst.
+    Reported(Error),
+    /// The server refused it.
     Refused(Error),
 }
 
 impl Watching {
     pub(super) fn deadline(&self) -> Deadline {
         Deadline::new(self.ends, "the end of a watch").min(Deadline::new(self.quiet, "the next word of a watch"))
+    }
+
+    fn age(&self, now: Now) -> Duration {
+        now.mono.since(self.started)
+    }
+
+    fn is_ordered_change(&self) -> bool {
+        self.ordered && self.phase == Phase::Changes
+    }
+
+    pub(super) const fn is_following(&self) -> bool {
+        matches!((&self.reading, self.phase), (Reading::Events(_), Phase::Changes))
     }
 }
 
@@ -91,9 +110,18 @@ impl ListWatch {
                     Phase::InitialEvents => now.mono + self.config.stream_timeout * STREAM_PATIENCE,
                 };
                 let quiet = now.mono + self.config.response_timeout;
-                let (started, reading) = (now.mono, Reading::Head);
-                let watching = Watching { ticket, phase, started, timeout, ends, quiet, reading, healthy: false };
-                self.state = State::Watching(Box::new(watching));
+                self.state = State::Watching(Box::new(Watching {
+                    ticket,
+                    phase,
+                    started: now.mono,
+                    timeout,
+                    ends,
+                    quiet,
+                    reading: Reading::Head,
+                    granted: false,
+                    ordered: self.version.is_some(),
+                    progressed: false,
+                }));
             }
             Err(error) => self.misconfigured(error, out),
         }
@@ -108,7 +136,8 @@ impl ListWatch {
     ) {
         match (event, &mut watching.reading) {
             (HttpEvent::Responded { status, headers, .. }, Reading::Head) => {
-                watching.reading = if status == StatusCode::OK {
+                watching.granted = status == StatusCode::OK;
+                watching.reading = if watching.granted {
                     Reading::Events(Box::new(Frames::new(self.config.frames())))
                 } else {
                     Reading::Refusal(Box::new(Answer::new(status, headers).limited(REFUSAL_LIMIT)))
@@ -146,24 +175,23 @@ impl ListWatch {
     ) {
         let reading = std::mem::replace(&mut watching.reading, Reading::Head);
         let end = match (result, reading) {
-            (_, Reading::Refusal(answer)) => {
-                End::Refused(response::check(&answer).err().unwrap_or_else(|| no_watch(&answer)))
-            }
+            (_, Reading::Refusal(answer)) => End::Refused(refusal(&answer, "a watch")),
+            (Err(error), Reading::Head) => End::Lost(error.into()),
             (Ok(()), Reading::Head) => {
                 let message = "the exchange ended before the head of an answer";
-                End::Broken(NetworkError::new(NetworkErrorKind::Protocol, message).into())
+                End::Lost(NetworkError::new(NetworkErrorKind::Protocol, message).into())
             }
             (result, Reading::Events(mut frames)) => {
                 let rest = frames.finish();
                 match (self.take_frames(&mut watching, rest, out), result) {
+                    (Err(End::Reported(error)), _) => End::Reported(error),
                     // What is cut off with the connection is told by the connection's error.
-                    (Err(End::Refused(error)), _) => End::Refused(error),
-                    (_, Err(error)) => End::Broken(error.into()),
+                    (_, Err(error)) => End::Lost(error.into()),
+                    (Err(End::Broken(error)), Ok(())) if is_truncated(&error) => End::Lost(error),
                     (Err(end), Ok(())) => end,
                     (Ok(()), Ok(())) => End::Clean,
                 }
             }
-            (Err(error), Reading::Head) => End::Broken(error.into()),
         };
         self.ended(now, &watching, end, out);
     }
@@ -172,7 +200,8 @@ impl ListWatch {
         out.push(WatchOutput::Http(HttpEffect::Cancel { ticket: watching.ticket }));
         let end = match &watching.reading {
             Reading::Events(_) => End::Silent,
-            Reading::Head | Reading::Refusal(_) => End::Broken(Error::TimedOut(now.mono.since(watching.started))),
+            Reading::Head => End::Lost(Error::TimedOut(now.mono.since(watching.started))),
+            Reading::Refusal(answer) => End::Refused(refusal(answer, "a watch")),
         };
         self.ended(now, &watching, end, out);
     }
@@ -185,67 +214,51 @@ impl ListWatch {
     ) -> Result<(), End> {
         for frame in frames {
             match frame {
-                Frame::Failed(status) => return Err(End::Refused(Error::Api(status))),
+                Frame::Failed(status) => return Err(End::Reported(Error::Api(status))),
                 Frame::Broken(error) => return Err(End::Broken(error.into())),
                 Frame::Faulty(faulty) => say(out, WatchEvent::Faulty(faulty)),
                 Frame::Unknown(kind) => {
                     say(out, WatchEvent::Warned(format!("the watch has an event of unknown type {kind:?}").into()));
-                    continue;
                 }
                 Frame::Bookmark(bookmark) => self.bookmark(watching, bookmark, out),
+                Frame::Added(object) | Frame::Modified(object) if watching.phase == Phase::InitialEvents => {
+                    say(out, WatchEvent::Listed(object));
+                }
                 Frame::Added(object) | Frame::Modified(object) => {
-                    let listed = self.reach(watching.phase, &object);
-                    say(out, if listed { WatchEvent::Listed(object) } else { WatchEvent::Applied(object) });
+                    self.reach(watching, object.resource_version());
+                    say(out, WatchEvent::Applied(object));
                 }
                 Frame::Deleted(object) => {
-                    self.reach(watching.phase, &object);
+                    self.reach(watching, object.resource_version());
                     say(out, WatchEvent::Deleted(object));
                 }
             }
-            self.thrive(watching);
         }
         Ok(())
     }
 
-    /// The watch works: what failed before counts no more. A streaming list works when it is complete.
-    const fn thrive(&mut self, watching: &mut Watching) {
-        if matches!(watching.phase, Phase::Changes) {
-            watching.healthy = true;
-            self.refusals = 0;
+    /// Takes note of how far the watch has got. When it gets further it works, and what failed before counts no more; the
+    /// same place again is no progress, or a server that stumbles there would be asked for it without end.
+    fn reach(&mut self, watching: &mut Watching, version: Option<&str>) {
+        let further =
+            version.filter(|version| watching.is_ordered_change() && self.version.as_deref() != Some(*version));
+        if let Some(version) = further {
+            self.version = Some(version.into());
+            watching.progressed = true;
+            self.stumbles = 0;
             self.backoff.reset();
         }
     }
 
-    /// Takes note of how far the watch has got; what exists already comes in no order, and says nothing about that.
-    fn reach(&mut self, phase: Phase, object: &Object) -> bool {
-        match phase {
-            Phase::InitialEvents => true,
-            Phase::Changes => {
-                if let Some(version) = object.resource_version() {
-                    self.reach_version(version);
-                }
-                false
-            }
-        }
-    }
-
-    fn reach_version(&mut self, version: &str) {
-        if self.version.as_deref() != Some(version) {
-            self.version = Some(version.into());
-        }
-    }
-
     fn bookmark(&mut self, watching: &mut Watching, bookmark: Bookmark, out: &mut Outbox<WatchOutput>) {
-        let ends_list = watching.phase == Phase::InitialEvents && bookmark.ends_initial_events;
-        if watching.phase == Phase::InitialEvents && !ends_list {
-            return;
-        }
-        if let Some(version) = &bookmark.resource_version {
-            self.reach_version(version);
-        }
-        if ends_list {
+        if watching.phase == Phase::Changes {
+            watching.ordered |= bookmark.resource_version.is_some();
+            self.reach(watching, bookmark.resource_version.as_deref());
+        } else if bookmark.ends_initial_events {
             watching.phase = Phase::Changes;
             watching.ends = watching.started + watching.timeout + MARGIN;
+            watching.ordered = bookmark.resource_version.is_some();
+            self.version.clone_from(&bookmark.resource_version);
             self.streaming = Streaming::Possible { incomplete: 0 };
             say(out, WatchEvent::Synced { resource_version: bookmark.resource_version });
         }
@@ -260,10 +273,11 @@ impl ListWatch {
 
     /// A streaming list that is not complete starts over, or gives way to a list in pages.
     fn stream_ended(&mut self, now: Now, watching: &Watching, end: End, out: &mut Outbox<WatchOutput>) {
-        let begun = matches!(watching.reading, Reading::Events(_)) || matches!(end, End::Clean | End::Silent);
         match (self.streaming, &end) {
-            (_, End::Refused(error)) if is_unsupported(error) => self.streaming = Streaming::Unsupported,
-            (Streaming::Possible { incomplete }, _) if begun => {
+            (_, End::Refused(error) | End::Reported(error)) if is_unsupported(error) => {
+                self.streaming = Streaming::Unsupported;
+            }
+            (Streaming::Possible { incomplete }, _) if watching.granted => {
                 let incomplete = incomplete + 1;
                 self.streaming = if incomplete < MAX_INCOMPLETE {
                     Streaming::Possible { incomplete }
@@ -276,77 +290,107 @@ impl ListWatch {
         let next = Next::List { paged: true };
         match end {
             // The server may well do lists in pages; there is nothing to report yet.
-            End::Refused(_) if self.streaming == Streaming::Unsupported => self.begin(now, next, out),
-            End::Refused(error) if error.is_expired() => self.go_on(now, watching, next, out),
-            End::Refused(error) | End::Broken(error) => self.fail(now, error, next, out),
-            End::Clean | End::Silent => self.go_on(now, watching, next, out),
+            End::Refused(_) | End::Reported(_) if self.streaming == Streaming::Unsupported => {
+                self.begin(now, next, out);
+            }
+            End::Refused(error) | End::Reported(error) if error.is_expired() => self.expire(now, watching, error, out),
+            End::Refused(error) | End::Reported(error) | End::Lost(error) | End::Broken(error) => {
+                self.fail(now, error, next, out);
+            }
+            End::Clean | End::Silent => {
+                self.go_on(now, watching, lost("a streaming list ended before it was complete"), next, out);
+            }
         }
     }
 
     fn changes_ended(&mut self, now: Now, watching: &Watching, end: End, out: &mut Outbox<WatchOutput>) {
-        let resume = if self.version.is_some() { Next::Watch } else { Next::List { paged: true } };
-        match end {
-            End::Clean | End::Silent => self.go_on(now, watching, resume, out),
-            End::Broken(error) => self.fail(now, error, resume, out),
-            End::Refused(error) if error.is_expired() => {
-                self.version = None;
-                self.go_on(now, watching, Next::List { paged: true }, out);
-            }
-            End::Refused(error) => {
-                self.refusals += 1;
-                let too_new = error.status().is_some_and(Status::is_resource_version_too_large);
-                let next = if error.is_permanent() || self.refusals >= MAX_REFUSALS {
-                    self.refusals = 0;
-                    Next::List { paged: true }
-                } else {
-                    resume
-                };
-                self.fail_at_least(now, error, if too_new { TOO_NEW } else { Duration::ZERO }, next, out);
-            }
-        }
-    }
-
-    fn fail_at_least(&mut self, now: Now, error: Error, least: Duration, next: Next, out: &mut Outbox<WatchOutput>) {
-        self.fail(now, error, next, out);
-        if let State::Waiting { until, .. } = &mut self.state {
-            *until = (*until).max(now.mono + least);
-        }
-    }
-
-    /// What has worked goes on at once, though not more often than each second; what has not, after a delay.
-    fn go_on(&mut self, now: Now, watching: &Watching, next: Next, out: &mut Outbox<WatchOutput>) {
-        let until = if watching.healthy || now.mono.since(watching.started) >= HEALTHY {
+        if watching.age(now) >= HEALTHY {
             self.backoff.reset();
-            watching.started + PACE
+        }
+        match end {
+            End::Clean | End::Silent => {
+                self.go_on(now, watching, lost("a watch ended as soon as it began"), self.resume(), out);
+            }
+            End::Lost(error) => self.fail(now, error, self.resume(), out),
+            End::Refused(error) | End::Reported(error) if error.is_expired() => self.expire(now, watching, error, out),
+            End::Refused(error) if is_passing(&error) => self.fail(now, error, self.resume(), out),
+            // The type may be gone, and its objects with it.
+            End::Refused(error) if error.is_permanent() => self.fail(now, error, Next::List { paged: true }, out),
+            // It may come again at the same place for ever; a list passes that place.
+            End::Refused(error) | End::Reported(error) | End::Broken(error) => {
+                self.stumbles += 1;
+                let stuck = self.stumbles >= MAX_STUMBLES;
+                let next = if stuck { Next::List { paged: true } } else { self.resume() };
+                self.stumbles = if stuck { 0 } else { self.stumbles };
+                self.fail(now, error, next, out);
+            }
+        }
+    }
+
+    fn resume(&self) -> Next {
+        if self.version.is_some() { Next::Watch } else { Next::List { paged: true } }
+    }
+
+    /// The server has forgotten the place. That happens, and is a failure only when it happens again before anything
+    /// has worked.
+    fn expire(&mut self, now: Now, watching: &Watching, error: Error, out: &mut Outbox<WatchOutput>) {
+        self.version = None;
+        let next = Next::List { paged: true };
+        if self.backoff.failures() == 0 {
+            self.backoff.fail();
+            self.keep_pace(now, watching, next, out);
         } else {
-            now.mono + self.backoff.fail()
-        };
+            self.fail(now, error, next, out);
+        }
+    }
+
+    /// What ends when it has done its part goes on at once; what ends before has failed.
+    fn go_on(&mut self, now: Now, watching: &Watching, why: Error, next: Next, out: &mut Outbox<WatchOutput>) {
+        if watching.progressed || watching.age(now) >= PACE {
+            self.backoff.reset();
+            self.keep_pace(now, watching, next, out);
+        } else {
+            self.fail(now, why, next, out);
+        }
+    }
+
+    /// At once, though not within a second of what came before.
+    fn keep_pace(&mut self, now: Now, watching: &Watching, next: Next, out: &mut Outbox<WatchOutput>) {
+        let until = watching.started + PACE;
         if until <= now.mono { self.begin(now, next, out) } else { self.wait(until, next) }
     }
 }
 
 /// Whether the answer to a streaming list says that the server does not do them.
 fn is_unsupported(error: &Error) -> bool {
+    let reason = error.status().map_or("", |status| &status.reason);
     matches!(error.code(), Some(400 | 405 | 406 | 415 | 422 | 501))
+        || matches!(reason, "BadRequest" | "Invalid" | "MethodNotAllowed" | "NotAcceptable")
 }
 
-/// A success that carries no watch.
-fn no_watch(answer: &Answer) -> Error {
-    let message = format!("HTTP {} in place of a watch", answer.status.as_u16());
-    NetworkError::new(NetworkErrorKind::Protocol, message).into()
+/// Whether a refusal has to do with the server's state, or with credentials, and not with what was asked for.
+fn is_passing(error: &Error) -> bool {
+    let too_new = error.status().is_some_and(Status::is_resource_version_too_large);
+    !too_new && (!error.is_permanent() || matches!(error.code(), Some(401 | 403)))
+}
+
+fn is_truncated(error: &Error) -> bool {
+    matches!(error, Error::Body(error) if error.problem == BodyProblem::Truncated)
+}
+
+fn lost(message: &str) -> Error {
+    NetworkError::new(NetworkErrorKind::Lost, message).into()
 }
 
 /// How much later than asked for a server may end a watch.
 const MARGIN: Duration = Duration::from_secs(15);
 /// How many times longer than its silence a streaming list may last.
 const STREAM_PATIENCE: u32 = 10;
-/// A watch that lasts so long has worked, whether or not anything happened in it.
-const HEALTHY: Duration = Duration::from_secs(20);
-/// Watches begin no more often than this.
+/// A watch that lasts so long has worked, whether or not anything happened in it: the next failure is the first.
+const HEALTHY: Duration = Duration::from_secs(10);
+/// Watches begin no more often than this, and one that ends in order after it has done its part.
 const PACE: Duration = Duration::from_secs(1);
 /// How many streaming lists in a row may begin and not end before pages are asked for instead.
 const MAX_INCOMPLETE: u32 = 2;
-/// How many refusals in a row of one watch lead to a list.
-const MAX_REFUSALS: u32 = 3;
-/// How often at the most a server is asked for a version that it does not have yet.
-const TOO_NEW: Duration = Duration::from_secs(1);
+/// How many watches in a row may stumble at one place before a list passes it.
+const MAX_STUMBLES: u32 = 3;

@@ -76,6 +76,11 @@ impl Store {
         self.objects.is_empty()
     }
 
+    /// Whether objects have to make room for others, so that one that is not here may exist.
+    pub const fn is_limited(&self) -> bool {
+        self.capacity > 0
+    }
+
     /// All objects, by namespace and name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Object>> + Clone {
         self.objects.keys().map(Entry::object)
