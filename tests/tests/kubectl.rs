@@ -43,6 +43,10 @@ fn explain_knows_the_fields_of_built_in_kinds() {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert!(cluster.run(&["explain", "pods", "--recursive"]).contains("readinessProbe"));
+    let limits = cluster.run(&["explain", "pod.spec.containers.resources.limits"]);
+    assert!(limits.contains("<map[string]Quantity>"), "{limits}");
+    let schema = cluster.run(&["explain", "crd.spec.versions.schema.openAPIV3Schema"]);
+    assert!(schema.contains("additionalItems"), "{schema}");
 }
 
 #[test]
