@@ -41,21 +41,22 @@ impl JsonPatch {
 
 /// The tests that a patch of `old` starts with, once `new` is known to be the same object.
 fn guard(old: &Value, new: &Value) -> Result<[Operation; 2], PatchError> {
-    let test = |name: &str| {
-        let path = Pointer::from_iter(["metadata", name]);
-        match path.find(old) {
+    let test = |segments: &[&str]| {
+        let path = Pointer::from_iter(segments);
+        match find(old, segments) {
             Some(Value::String(text)) if !text.is_empty() => Ok(Operation::Test { value: text.clone().into(), path }),
             _ => Err(PatchError::NotFetched { path }),
         }
     };
-    let tests = [test("uid")?, test("resourceVersion")?];
-    for segments in IDENTITY {
-        let path = Pointer::from_iter(*segments);
-        if path.find(old) != path.find(new) {
-            return Err(PatchError::IdentityChanged { path });
-        }
+    let tests = [test(UID)?, test(RESOURCE_VERSION)?];
+    match IDENTITY.iter().find(|segments| find(old, segments) != find(new, segments)) {
+        Some(segments) => Err(PatchError::IdentityChanged { path: Pointer::from_iter(*segments) }),
+        None => Ok(tests),
     }
-    Ok(tests)
+}
+
+fn find<'v>(object: &'v Value, segments: &[&str]) -> Option<&'v Value> {
+    segments.iter().try_fold(object, |value, segment| value.get(segment))
 }
 
 fn changes(old: &Value, new: &Value) -> Result<Vec<Operation>, PatchError> {
@@ -72,14 +73,10 @@ fn is_status(path: &Pointer) -> bool {
     path.segments().next().is_some_and(|segment| segment == "status")
 }
 
-const IDENTITY: &[&[&str]] = &[
-    &["apiVersion"],
-    &["kind"],
-    &["metadata", "name"],
-    &["metadata", "namespace"],
-    &["metadata", "uid"],
-    &["metadata", "resourceVersion"],
-];
+const UID: &[&str] = &["metadata", "uid"];
+const RESOURCE_VERSION: &[&str] = &["metadata", "resourceVersion"];
+const IDENTITY: &[&[&str]] =
+    &[&["apiVersion"], &["kind"], &["metadata", "name"], &["metadata", "namespace"], UID, RESOURCE_VERSION];
 
 #[cfg(test)]
 mod tests {
