@@ -4,6 +4,8 @@ mod own_writes;
 mod status;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;

@@ -11,14 +11,14 @@ use crate::resource::Scope;
 
 const SEC: Duration = Duration::from_secs(1);
 
-fn config(workers: usize) -> ReconcilerConfig {
+pub(super) fn config(workers: usize) -> ReconcilerConfig {
     let backoff = BackoffPolicy { jitter: 0, ..BackoffPolicy::RECONCILE };
     let widgets = ResourceType::new("example.com", "v1", "Widget", "widgets", Scope::Namespaced);
     let workers = NonZeroUsize::new(workers).unwrap();
     ReconcilerConfig { workers, backoff, resync_period: None, ..ReconcilerConfig::new(widgets) }
 }
 
-fn key(name: &str) -> ResourceKey {
+pub(super) fn key(name: &str) -> ResourceKey {
     ResourceKey::new(Some("ns"), name).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn changed(name: &str, version: u64) -> Outcome {
     Outcome::done().with_change(object(name, version, 1), object(name, version, 2))
 }
 
-fn answer(ticket: Ticket, code: u16, body: &Value) -> [ReconcilerInput; 3] {
+pub(super) fn answer(ticket: Ticket, code: u16, body: &Value) -> [ReconcilerInput; 3] {
     let (status, headers) = (StatusCode::from_u16(code).unwrap(), HeaderMap::new());
     let bytes = Bytes::from(body.to_string());
     [
