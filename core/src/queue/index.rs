@@ -2,42 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::{Index as Get, IndexMut};
 
 use crate::time::Time;
 
-/// A slot for each key of which anything is known. A slot is found by key once, and from then on by its number.
+/// A slot for each key of which anything is known. A slot is found by key, and from then on known by its number.
+///
+/// Keys are found by their hash, which compares faster than they do. Nothing depends on the order of the hashes, and keys
+/// that share one cost no more than a comparison of keys.
 #[derive(Clone, Debug)]
 pub(super) struct Index<K> {
-    ids: BTreeMap<K, SlotId>,
-    slots: Vec<Slot>,
+    seed: u64,
+    ids: BTreeMap<u64, SlotId>,
+    /// Keys whose hash another key had already.
+    clashes: BTreeMap<K, SlotId>,
+    slots: Vec<Slot<K>>,
     free: Vec<SlotId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotId(usize);
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
+#[derive(Clone, Debug)]
+pub(super) struct Slot<K> {
+    /// `None` while the slot is free.
+    key: Option<K>,
     pub(super) place: Place,
     pub(super) failures: u32,
     pub(super) held: bool,
 }
 
-/// A key that something is asked of.
-#[derive(Clone, Debug)]
-pub(super) enum Entered<K> {
-    /// It is to be worked on as soon as can be, whatever is asked.
-    Ready(SlotId),
-    /// It has a slot, and here is the key to be put beside it.
-    Open(SlotId, K),
-}
-
-impl<K> Entered<K> {
-    pub(super) const fn id(&self) -> SlotId {
-        match self {
-            Self::Ready(id) | Self::Open(id, _) => *id,
-        }
+impl<K> Slot<K> {
+    const fn new(key: K) -> Self {
+        Self { key: Some(key), place: Place::Idle, failures: 0, held: false }
     }
 }
 
@@ -77,54 +75,61 @@ pub(super) struct At {
     pub(super) delay: u64,
 }
 
-impl<K: Ord + Clone> Index<K> {
-    pub(super) const fn new() -> Self {
-        Self { ids: BTreeMap::new(), slots: Vec::new(), free: Vec::new() }
+impl<K: Ord + Hash + Clone> Index<K> {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { seed, ids: BTreeMap::new(), clashes: BTreeMap::new(), slots: Vec::new(), free: Vec::new() }
     }
 
     pub(super) fn find(&self, key: &K) -> Option<SlotId> {
-        self.ids.get(key).copied()
-    }
-
-    #[cfg(test)]
-    pub(super) const fn slots(&self) -> usize {
-        self.slots.len()
+        let id = self.ids.get(&self.hash(key)).copied().filter(|id| self.key(*id) == Some(key));
+        if self.clashes.is_empty() { id } else { id.or_else(|| self.clashes.get(key).copied()) }
     }
 
     /// The slot of a key, a new one if need be.
-    pub(super) fn enter(&mut self, key: K) -> Entered<K> {
-        match self.ids.entry(key) {
-            Entry::Occupied(entry) => {
-                let id = *entry.get();
-                match self.slots[id.0].place {
-                    Place::Ready | Place::Wanted | Place::Processing(Again::Now) => Entered::Ready(id),
-                    _ => Entered::Open(id, entry.key().clone()),
-                }
-            }
-            Entry::Vacant(entry) => {
-                let id = self.free.pop().unwrap_or(SlotId(self.slots.len()));
-                if id.0 == self.slots.len() {
-                    self.slots.push(UNUSED);
-                }
-                let key = entry.key().clone();
-                entry.insert(id);
-                Entered::Open(id, key)
+    pub(super) fn enter(&mut self, key: K) -> SlotId {
+        let next = self.free.last().copied().unwrap_or(SlotId(self.slots.len()));
+        let known = match self.ids.entry(self.hash(&key)) {
+            Entry::Occupied(first) if self.slots[first.get().0].key.as_ref() == Some(&key) => *first.get(),
+            Entry::Occupied(_) => *self.clashes.entry(key.clone()).or_insert(next),
+            Entry::Vacant(_) if self.clashes.contains_key(&key) => self.clashes[&key],
+            Entry::Vacant(first) => *first.insert(next),
+        };
+        if known == next {
+            self.free.pop();
+            if next.0 == self.slots.len() {
+                self.slots.push(Slot::new(key));
+            } else {
+                self.slots[next.0] = Slot::new(key);
             }
         }
+        known
     }
 
-    /// Frees the slot of a key if nothing is left to be known.
-    pub(super) fn leave(&mut self, key: &K, id: SlotId) {
-        if matches!(self[id], Slot { place: Place::Idle, failures: 0, held: false }) {
-            // A free slot is an unused one: nothing was left in it.
-            self.ids.remove(key);
-            self.free.push(id);
+    /// Frees a slot if nothing is left to be known of its key.
+    pub(super) fn leave(&mut self, id: SlotId) {
+        let slot = &mut self.slots[id.0];
+        if slot.place != Place::Idle || slot.failures > 0 || slot.held {
+            return;
         }
+        let Some(key) = slot.key.take() else { return };
+        let hash = self.hash(&key);
+        if self.ids.get(&hash) == Some(&id) {
+            self.ids.remove(&hash);
+        } else {
+            self.clashes.remove(&key);
+        }
+        self.free.push(id);
+    }
+
+    /// The key of a slot that is not free.
+    pub(super) fn key(&self, id: SlotId) -> Option<&K> {
+        self.slots[id.0].key.as_ref()
     }
 
     /// Drops delays and failures, and with `drain` false all that waits.
     pub(super) fn shut_down(&mut self, drain: bool) {
-        for slot in &mut self.slots {
+        for id in (0..self.slots.len()).map(SlotId) {
+            let slot = &mut self[id];
             slot.failures = 0;
             slot.place = match slot.place {
                 Place::Later(_) => Place::Idle,
@@ -133,30 +138,34 @@ impl<K: Ord + Clone> Index<K> {
                 Place::Processing(_) => Place::Processing(Again::No),
                 place => place,
             };
+            self.leave(id);
         }
-        let (slots, free) = (&mut self.slots, &mut self.free);
-        self.ids.retain(|_, id| {
-            let kept = slots[id.0].place != Place::Idle || slots[id.0].held;
-            if !kept {
-                free.push(*id);
-            }
-            kept
-        });
+    }
+
+    #[cfg(test)]
+    pub(super) const fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Seeded, so that whoever names objects cannot choose their hashes.
+    fn hash(&self, key: &K) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(self.seed);
+        key.hash(&mut hasher);
+        hasher.finish()
     }
 }
 
 impl<K> Get<SlotId> for Index<K> {
-    type Output = Slot;
+    type Output = Slot<K>;
 
-    fn index(&self, id: SlotId) -> &Slot {
+    fn index(&self, id: SlotId) -> &Slot<K> {
         &self.slots[id.0]
     }
 }
 
 impl<K> IndexMut<SlotId> for Index<K> {
-    fn index_mut(&mut self, id: SlotId) -> &mut Slot {
+    fn index_mut(&mut self, id: SlotId) -> &mut Slot<K> {
         &mut self.slots[id.0]
     }
 }
-
-const UNUSED: Slot = Slot { place: Place::Idle, failures: 0, held: false };

@@ -6,6 +6,7 @@ pub(crate) mod model;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::Hash;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::backoff::{BackoffPolicy, Random};
 use crate::machine::{Deadline, Machine, Outbox};
 use crate::time::Now;
 
-use index::{Again, At, Entered, Index, Place, SlotId};
+use index::{Again, At, Index, Place, SlotId};
 
 /// Hands keys to a limited number of workers, each key to one worker at a time, in the order in which they became ready.
 ///
@@ -41,8 +42,8 @@ pub struct WorkQueue<K> {
     backoff: BackoffPolicy,
     random: Random,
     index: Index<K>,
-    ready: VecDeque<(K, SlotId)>,
-    later: BTreeMap<At, (K, SlotId)>,
+    ready: VecDeque<SlotId>,
+    later: BTreeMap<At, SlotId>,
     /// Numbers the delays, so that two that end at one instant end in the order they were asked for.
     delays: u64,
     processing: usize,
@@ -114,7 +115,7 @@ pub enum QueueOutput<K> {
     Drained,
 }
 
-impl<K: Ord + Clone> WorkQueue<K> {
+impl<K: Ord + Hash + Clone> WorkQueue<K> {
     /// An empty queue that starts keys as they come.
     pub const fn new(config: QueueConfig) -> Self {
         Self {
@@ -122,7 +123,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
             workers: config.workers.get(),
             backoff: config.backoff,
             random: Random::new(config.seed),
-            index: Index::new(),
+            index: Index::new(config.seed),
             ready: VecDeque::new(),
             later: BTreeMap::new(),
             delays: 0,
@@ -138,7 +139,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
         queue
     }
 
-    /// How many keys wait for a worker, or to be released. Those being worked on, and those that come later, are not among them.
+    /// How many keys wait for a worker, or to be released. Those being worked on, and those that come later, are not
+    /// among them.
     pub fn depth(&self) -> usize {
         self.ready.len() + self.wanted
     }
@@ -166,34 +168,16 @@ impl<K: Ord + Clone> WorkQueue<K> {
     /// As [`Retried`](QueueInput::Retried), and tells the delay; `None` when the queue takes no more keys.
     ///
     /// The delay counts even if the key comes sooner for another reason.
-    pub(crate) fn retry(&mut self, now: Now, key: K, after: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn retry(&mut self, now: Now, key: &K, after: Option<Duration>) -> Option<Duration> {
         if !self.takes_keys() {
             return None;
         }
-        let entered = self.index.enter(key);
-        let slot = &mut self.index[entered.id()];
+        let id = self.index.find(key).unwrap_or_else(|| self.index.enter(key.clone()));
+        let slot = &mut self.index[id];
         slot.failures = slot.failures.saturating_add(1);
         let delay = self.backoff.delay(slot.failures, &mut self.random).max(after.unwrap_or_default());
-        self.schedule(now, entered, delay);
+        self.schedule(now, id, delay);
         Some(delay)
-    }
-
-    fn hold(&mut self, key: &K) {
-        if let Some(id) = self.index.find(key).filter(|id| self.index[*id].place.is_processing()) {
-            self.index[id].held = true;
-        }
-    }
-
-    fn release(&mut self, key: K) {
-        let Some(id) = self.index.find(&key).filter(|id| self.index[*id].held) else { return };
-        self.index[id].held = false;
-        if self.index[id].place == Place::Wanted {
-            self.wanted -= 1;
-            self.index[id].place = Place::Ready;
-            self.ready.push_back((key, id));
-        } else {
-            self.index.leave(&key, id);
-        }
     }
 
     const fn takes_keys(&self) -> bool {
@@ -204,12 +188,12 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if !self.takes_keys() {
             return;
         }
-        let Entered::Open(id, key) = self.index.enter(key) else { return };
+        let id = self.index.enter(key);
         match self.index[id].place {
-            Place::Idle => self.ready(id, key),
+            Place::Idle => self.ready(id),
             Place::Later(at) => {
                 self.later.remove(&at);
-                self.ready(id, key);
+                self.ready(id);
             }
             Place::Processing(again) => {
                 if let Again::Later(at) = again {
@@ -223,52 +207,51 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     fn add_after(&mut self, now: Now, key: K, delay: Duration) {
         if self.takes_keys() {
-            let entered = self.index.enter(key);
-            self.schedule(now, entered, delay);
+            let id = self.index.enter(key);
+            self.schedule(now, id, delay);
         }
     }
 
     /// Puts a key behind a delay, unless it comes sooner.
-    fn schedule(&mut self, now: Now, entered: Entered<K>, delay: Duration) {
-        let Entered::Open(id, key) = entered else { return };
+    fn schedule(&mut self, now: Now, id: SlotId, delay: Duration) {
         let (due, place) = (now.mono + delay, self.index[id].place);
-        if let Place::Later(at) | Place::Processing(Again::Later(at)) = place {
-            if at.time <= due {
-                return;
-            }
-            self.later.remove(&at);
+        match place {
+            Place::Ready | Place::Wanted | Place::Processing(Again::Now) => return,
+            Place::Later(at) | Place::Processing(Again::Later(at)) if at.time <= due => return,
+            Place::Later(at) | Place::Processing(Again::Later(at)) => drop(self.later.remove(&at)),
+            Place::Idle | Place::Processing(Again::No) => {}
         }
         self.delays += 1;
         let at = At { time: due, delay: self.delays };
-        self.later.insert(at, (key, id));
+        self.later.insert(at, id);
         self.index[id].place =
             if place.is_processing() { Place::Processing(Again::Later(at)) } else { Place::Later(at) };
     }
 
     /// A key whose delay, or whose worker, no longer stands in the way.
-    fn ready(&mut self, id: SlotId, key: K) {
+    fn ready(&mut self, id: SlotId) {
         if self.index[id].held {
             self.index[id].place = Place::Wanted;
             self.wanted += 1;
         } else {
             self.index[id].place = Place::Ready;
-            self.ready.push_back((key, id));
+            self.ready.push_back(id);
         }
     }
 
     fn done(&mut self, key: K, out: &mut Outbox<QueueOutput<K>>) {
-        let processing = self.index.find(&key).filter(|id| self.index[*id].place.is_processing());
-        let Some(id) = processing else {
+        let found = self.index.find(&key);
+        let Some((id, Place::Processing(again))) = found.map(|id| (id, self.index[id].place)) else {
             out.push(QueueOutput::NotProcessing(key));
             return;
         };
         self.processing -= 1;
-        match self.index[id].place {
-            Place::Processing(Again::Now) => self.ready(id, key),
-            Place::Processing(Again::Later(at)) => self.index[id].place = Place::Later(at),
-            _ => {
+        match again {
+            Again::Now => self.ready(id),
+            Again::Later(at) => self.index[id].place = Place::Later(at),
+            Again::No => {
                 self.index[id].place = Place::Idle;
-                self.index.leave(&key, id);
+                self.index.leave(id);
             }
         }
     }
@@ -276,8 +259,24 @@ impl<K: Ord + Clone> WorkQueue<K> {
     fn forget(&mut self, key: &K) {
         if let Some(id) = self.index.find(key) {
             self.index[id].failures = 0;
-            self.index.leave(key, id);
+            self.index.leave(id);
         }
+    }
+
+    fn hold(&mut self, key: &K) {
+        if let Some(id) = self.index.find(key).filter(|id| self.index[*id].place.is_processing()) {
+            self.index[id].held = true;
+        }
+    }
+
+    fn release(&mut self, key: &K) {
+        let Some(id) = self.index.find(key).filter(|id| self.index[*id].held) else { return };
+        self.index[id].held = false;
+        if self.index[id].place == Place::Wanted {
+            self.wanted -= 1;
+            self.ready(id);
+        }
+        self.index.leave(id);
     }
 
     fn shut_down(&mut self, drain: bool) {
@@ -295,11 +294,11 @@ impl<K: Ord + Clone> WorkQueue<K> {
     fn start(&mut self, out: &mut Outbox<QueueOutput<K>>) {
         while self.phase != Phase::Closed
             && self.processing < self.workers
-            && let Some((key, id)) = self.ready.pop_front()
+            && let Some(id) = self.ready.pop_front()
         {
             self.index[id].place = Place::Processing(Again::No);
             self.processing += 1;
-            out.push(QueueOutput::Start(key));
+            out.extend(self.index.key(id).cloned().map(QueueOutput::Start));
         }
         if self.phase == Phase::Draining && self.processing + self.depth() == 0 {
             self.phase = Phase::Drained;
@@ -308,7 +307,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 }
 
-impl<K: Ord + Clone> Machine for WorkQueue<K> {
+impl<K: Ord + Hash + Clone> Machine for WorkQueue<K> {
     type Input = QueueInput<K>;
     type Output = QueueOutput<K>;
 
@@ -321,12 +320,12 @@ impl<K: Ord + Clone> Machine for WorkQueue<K> {
             (_, QueueInput::AddedAfter(key, Duration::ZERO)) => self.add(key),
             (_, QueueInput::AddedAfter(key, delay)) => self.add_after(now, key, delay),
             (_, QueueInput::Retried { key, after }) => {
-                self.retry(now, key, after);
+                self.retry(now, &key, after);
             }
             (_, QueueInput::Done(key)) => self.done(key, out),
             (_, QueueInput::Forgotten(key)) => self.forget(&key),
             (_, QueueInput::Held(key)) => self.hold(&key),
-            (_, QueueInput::Released(key)) => self.release(key),
+            (_, QueueInput::Released(key)) => self.release(&key),
             (_, QueueInput::ShutDown { drain }) => self.shut_down(drain),
         }
         self.start(out);
@@ -334,11 +333,11 @@ impl<K: Ord + Clone> Machine for WorkQueue<K> {
 
     fn on_timer(&mut self, now: Now, out: &mut Outbox<QueueOutput<K>>) {
         while let Some(first) = self.later.first_entry().filter(|first| first.key().time <= now.mono) {
-            let (key, id) = first.remove();
+            let id = first.remove();
             if self.index[id].place.is_processing() {
                 self.index[id].place = Place::Processing(Again::Now);
             } else {
-                self.ready(id, key);
+                self.ready(id);
             }
         }
         self.start(out);

@@ -333,7 +333,8 @@ impl Reconciler {
         out: &mut Outbox<ReconcilerOutput>,
     ) -> Option<Duration> {
         match next {
-            Next::Retry(after) => return self.queue.retry(now, key.clone(), after),
+            Next::Retry(after) => return self.queue.retry(now, key, after),
+            Next::Forget | Next::Requeue(_) if self.queue.num_retries(key) == 0 => {}
             Next::Forget | Next::Requeue(_) => self.queue(now, Some(QueueInput::Forgotten(key.clone())), out),
         }
         match next {
