@@ -1,8 +1,11 @@
 //! What every Kubernetes object has: a type, a name, metadata.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::Serialize;
@@ -75,10 +78,14 @@ impl fmt::Display for ResourceType {
 }
 
 /// The identity of an object within its type: a name, and a namespace unless the type is cluster-scoped.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// Cheap to clone. Keys are ordered by namespace, those without one first, and then by name.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ResourceKey {
-    namespace: Option<Box<str>>,
-    name: Box<str>,
+    /// `namespace/name`, or the name alone; shared, as a key is kept wherever something is known of its object.
+    text: Arc<str>,
+    /// Where the name begins; zero if there is no namespace.
+    name_at: usize,
 }
 
 impl ResourceKey {
@@ -90,7 +97,10 @@ impl ResourceKey {
         if name.is_empty() {
             return Err(Error::misuse("an object's name must not be empty"));
         }
-        Ok(Self { namespace: namespace.filter(|ns| !ns.is_empty()).map(Into::into), name: name.into() })
+        Ok(match namespace.filter(|namespace| !namespace.is_empty()) {
+            Some(namespace) => Self { text: [namespace, "/", name].concat().into(), name_at: namespace.len() + 1 },
+            None => Self { text: name.into(), name_at: 0 },
+        })
     }
 
     /// The key of an object.
@@ -103,22 +113,38 @@ impl ResourceKey {
 
     /// The namespace; `None` for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        self.name_at.checked_sub(1).map(|end| &self.text[..end])
     }
 
     /// The name, never empty.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.text[self.name_at..]
+    }
+}
+
+impl Ord for ResourceKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.namespace(), self.name()).cmp(&(other.namespace(), other.name()))
+    }
+}
+
+/// Of the text alone: keys that differ only in where the name begins are not worth a longer hash.
+impl Hash for ResourceKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+impl PartialOrd for ResourceKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 /// `namespace/name`, or the name alone.
 impl fmt::Display for ResourceKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "{namespace}/{}", self.name),
-            None => f.write_str(&self.name),
-        }
+        f.write_str(&self.text)
     }
 }
 
@@ -469,5 +495,17 @@ mod tests {
         assert!(ResourceKey::new(Some("ns"), "").is_err());
         assert_eq!(ResourceKey::new(Some(""), "a").unwrap().namespace(), None);
         assert_eq!(ResourceKey::new(Some("ns"), "a").unwrap().to_string(), "ns/a");
+    }
+
+    #[test]
+    fn keys_are_ordered_by_namespace_and_then_by_name() {
+        let key = |namespace, name| ResourceKey::new(namespace, name).unwrap();
+        // `-` sorts before `/`, and must not come between the objects of a namespace.
+        let keys =
+            [key(None, "z"), key(Some("a"), "b"), key(Some("a"), "z"), key(Some("a-b"), "a"), key(Some("b"), "a")];
+        assert!(keys.is_sorted());
+        let split = keys.map(|key| (key.namespace().map(ToOwned::to_owned), key.name().to_owned()));
+        assert_eq!(split[3], (Some("a-b".to_owned()), "a".to_owned()));
+        assert_ne!(key(None, "a/b"), key(Some("a"), "b"));
     }
 }

@@ -1,28 +1,45 @@
 //! Where each key of a queue stands.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 use std::ops::{Index as Get, IndexMut};
+
+use foldhash::quality::FixedState;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use crate::time::Time;
 
 /// A slot for each key of which anything is known. A slot is found by key, and from then on known by its number.
 ///
-/// Keys are found by their hash, which compares faster than they do. Nothing depends on the order of the hashes, and keys
-/// that share one cost no more than a comparison of keys.
+/// Keys are found by their hash, and never walked in its order, so that nothing depends on it. The hash is seeded, so
+/// that whoever names objects cannot choose it.
 #[derive(Clone, Debug)]
 pub(super) struct Index<K> {
-    seed: u64,
-    ids: BTreeMap<u64, SlotId>,
-    /// Keys whose hash another key had already.
-    clashes: BTreeMap<K, SlotId>,
+    hasher: FixedState,
+    ids: HashTable<Found>,
     slots: Vec<Slot<K>>,
     free: Vec<SlotId>,
 }
 
+/// What the table holds of a key: the hash too, so that growing it looks at no slot.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    hash: u32,
+    id: SlotId,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotId(usize);
+pub(super) struct SlotId(u32);
+
+impl SlotId {
+    fn new(index: usize) -> Self {
+        Self(u32::try_from(index).expect("four billion slots do not fit into memory"))
+    }
+
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Slot<K> {
@@ -75,60 +92,56 @@ pub(super) struct At {
     pub(super) delay: u64,
 }
 
-impl<K: Ord + Hash + Clone> Index<K> {
+impl<K: Hash + Eq> Index<K> {
     pub(super) const fn new(seed: u64) -> Self {
-        Self { seed, ids: BTreeMap::new(), clashes: BTreeMap::new(), slots: Vec::new(), free: Vec::new() }
+        Self { hasher: FixedState::with_seed(seed), ids: HashTable::new(), slots: Vec::new(), free: Vec::new() }
     }
 
     pub(super) fn find(&self, key: &K) -> Option<SlotId> {
-        let id = self.ids.get(&self.hash(key)).copied().filter(|id| self.key(*id) == Some(key));
-        if self.clashes.is_empty() { id } else { id.or_else(|| self.clashes.get(key).copied()) }
+        let hash = self.hash(key);
+        self.ids.find(spread(hash), |found| self.key(found.id) == Some(key)).map(|found| found.id)
     }
 
     /// The slot of a key, a new one if need be.
     pub(super) fn enter(&mut self, key: K) -> SlotId {
-        let next = self.free.last().copied().unwrap_or(SlotId(self.slots.len()));
-        let known = match self.ids.entry(self.hash(&key)) {
-            Entry::Occupied(first) if self.slots[first.get().0].key.as_ref() == Some(&key) => *first.get(),
-            Entry::Occupied(_) => *self.clashes.entry(key.clone()).or_insert(next),
-            Entry::Vacant(_) if self.clashes.contains_key(&key) => self.clashes[&key],
-            Entry::Vacant(first) => *first.insert(next),
-        };
-        if known == next {
-            self.free.pop();
-            if next.0 == self.slots.len() {
-                self.slots.push(Slot::new(key));
-            } else {
-                self.slots[next.0] = Slot::new(key);
+        let hash = self.hash(&key);
+        let slots = &mut self.slots;
+        let same = |found: &Found| slots[found.id.index()].key.as_ref() == Some(&key);
+        match self.ids.entry(spread(hash), same, |found| spread(found.hash)) {
+            Entry::Occupied(entry) => entry.get().id,
+            Entry::Vacant(entry) => {
+                let id = self.free.pop().unwrap_or_else(|| SlotId::new(slots.len()));
+                entry.insert(Found { hash, id });
+                match slots.get_mut(id.index()) {
+                    Some(slot) => *slot = Slot::new(key),
+                    None => slots.push(Slot::new(key)),
+                }
+                id
             }
         }
-        known
     }
 
     /// Frees a slot if nothing is left to be known of its key.
     pub(super) fn leave(&mut self, id: SlotId) {
-        let slot = &mut self.slots[id.0];
+        let slot = &mut self[id];
         if slot.place != Place::Idle || slot.failures > 0 || slot.held {
             return;
         }
         let Some(key) = slot.key.take() else { return };
-        let hash = self.hash(&key);
-        if self.ids.get(&hash) == Some(&id) {
-            self.ids.remove(&hash);
-        } else {
-            self.clashes.remove(&key);
+        if let Ok(entry) = self.ids.find_entry(spread(self.hash(&key)), |found| found.id == id) {
+            entry.remove();
+            self.free.push(id);
         }
-        self.free.push(id);
     }
 
     /// The key of a slot that is not free.
     pub(super) fn key(&self, id: SlotId) -> Option<&K> {
-        self.slots[id.0].key.as_ref()
+        self[id].key.as_ref()
     }
 
     /// Drops delays and failures, and with `drain` false all that waits.
     pub(super) fn shut_down(&mut self, drain: bool) {
-        for id in (0..self.slots.len()).map(SlotId) {
+        for id in (0..self.slots.len()).map(SlotId::new) {
             let slot = &mut self[id];
             slot.failures = 0;
             slot.place = match slot.place {
@@ -147,25 +160,26 @@ impl<K: Ord + Hash + Clone> Index<K> {
         self.slots.len()
     }
 
-    /// Seeded, so that whoever names objects cannot choose their hashes.
-    fn hash(&self, key: &K) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u64(self.seed);
-        key.hash(&mut hasher);
-        hasher.finish()
+    fn hash(&self, key: &K) -> u32 {
+        self.hasher.hash_one(key) as u32
     }
+}
+
+/// A short hash over all the bits that the table looks at.
+const fn spread(hash: u32) -> u64 {
+    (hash as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 impl<K> Get<SlotId> for Index<K> {
     type Output = Slot<K>;
 
     fn index(&self, id: SlotId) -> &Slot<K> {
-        &self.slots[id.0]
+        &self.slots[id.index()]
     }
 }
 
 impl<K> IndexMut<SlotId> for Index<K> {
     fn index_mut(&mut self, id: SlotId) -> &mut Slot<K> {
-        &mut self.slots[id.0]
+        &mut self.slots[id.index()]
     }
 }

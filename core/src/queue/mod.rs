@@ -115,7 +115,7 @@ pub enum QueueOutput<K> {
     Drained,
 }
 
-impl<K: Ord + Hash + Clone> WorkQueue<K> {
+impl<K: Hash + Eq + Clone> WorkQueue<K> {
     /// An empty queue that starts keys as they come.
     pub const fn new(config: QueueConfig) -> Self {
         Self {
@@ -307,7 +307,7 @@ impl<K: Ord + Hash + Clone> WorkQueue<K> {
     }
 }
 
-impl<K: Ord + Hash + Clone> Machine for WorkQueue<K> {
+impl<K: Hash + Eq + Clone> Machine for WorkQueue<K> {
     type Input = QueueInput<K>;
     type Output = QueueOutput<K>;
 
