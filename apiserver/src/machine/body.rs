@@ -6,9 +6,9 @@ use super::catalog::Resource;
 use super::cluster::Call;
 use super::convert;
 use super::defaults;
-use super::errors::{Outcome, Refusal, bad_request, quote, unsupported_media_type};
+use super::errors::{Fault, Outcome, Refusal, bad_request, invalid, quote, unsupported_media_type};
 use super::media::content_type;
-use super::object::Draft;
+use super::object::{Draft, meta};
 use super::route::Query;
 use crate::kinds::{JsonObject, Kinds};
 
@@ -25,7 +25,12 @@ pub(crate) fn decode(kinds: &Kinds, call: &Call<'_>) -> Outcome<Decoded> {
     let mut whole = read(kinds, call, (&of.group, &of.version, &of.kind))?;
     let found_kind = take_text(&mut whole, "kind");
     let found_version = take_text(&mut whole, "apiVersion");
-    check_type(call.resource, &found_version, &found_kind)?;
+    if found_kind.is_empty() && call.resource.is_custom() {
+        let text = String::from_utf8_lossy(call.body);
+        let fault = format!("Object 'Kind' is missing in '{text}' ({})", summary(call.body));
+        return Err(bad_request(format!("the object provided is unrecognized (must be of type {}): {fault}", of.kind)));
+    }
+    check_type(call.resource, &found_version, &found_kind, meta(&whole, "name"))?;
     admit(kinds, call.resource, call.query, whole).map_err(|fault| misfit(call.resource, &fault))
 }
 
@@ -134,7 +139,7 @@ fn take_text(map: &mut Map<String, Value>, field: &str) -> String {
 }
 
 /// Refuses a body of another type than the path has; what a body of a built-in kind does not say is understood.
-pub(crate) fn check_type(resource: &Resource, version: &str, kind: &str) -> Outcome<()> {
+pub(crate) fn check_type(resource: &Resource, version: &str, kind: &str, name: &str) -> Outcome<()> {
     let of = &resource.of;
     let expected = of.api_version();
     let version_or_default = match version {
@@ -145,13 +150,9 @@ pub(crate) fn check_type(resource: &Resource, version: &str, kind: &str) -> Outc
         "" if !resource.is_custom() => of.kind.as_ref(),
         kind => kind,
     };
-    if kind_or_default.is_empty() {
-        let message = format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; Object 'Kind' is \
-             missing",
-            of.kind
-        );
-        return Err(bad_request(message));
+    if kind_or_default != of.kind && resource.is_custom() {
+        let fault = Fault::invalid("kind", kind, format!("must be {}", of.kind));
+        return Err(invalid(&of.group, kind, name, &[fault]));
     }
     if kind_or_default != of.kind {
         let short = version_or_default.rsplit('/').next().unwrap_or_default();

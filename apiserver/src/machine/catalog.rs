@@ -134,6 +134,11 @@ impl Catalog {
         &self.groups
     }
 
+    /// Whether a group is of the built-in ones.
+    pub(crate) fn is_builtin(&self, group: &str) -> bool {
+        self.groups[..self.builtin_groups].iter().any(|known| known.name == group)
+    }
+
     pub(crate) fn group(&self, name: &str) -> Option<&Group> {
         self.groups.iter().find(|group| group.name == name)
     }

@@ -141,7 +141,13 @@ impl Controllers {
                 self.plan(now, Work::Namespace(Arc::clone(&change.key)));
             }
             (NAMESPACES, Some(_)) if change.before.is_none() => self.plan(now, Work::Equip(Arc::clone(&change.key))),
-            (DEFINITIONS, _) => self.plan(now, Work::Definition(Arc::clone(&change.key))),
+            (DEFINITIONS, after) => {
+                self.plan(now, Work::Definition(Arc::clone(&change.key)));
+                // The names of one that is gone are free for those that wait for them.
+                for (key, _) in cluster.store.all(DEFINITIONS).filter(|_| after.is_none()) {
+                    self.plan(now, Work::Definition(Arc::clone(key)));
+                }
+            }
             (place, None) => {
                 if let Some((namespace, name)) = change.key.split_once('/') {
                     let equipment = [("/serviceaccounts", "default"), ("/configmaps", "kube-root-ca.crt")];

@@ -123,8 +123,19 @@ pub(crate) fn not_acceptable() -> Refusal {
     refusal(406, "NotAcceptable", format!("only the following media types are accepted: {ACCEPTED}"))
 }
 
-pub(crate) fn not_acceptable_as(target: &str) -> Refusal {
-    let message = format!("only the following media types are accepted when converting to {target}: {ACCEPTED}");
+/// The metadata of a list was asked for of one object, or that of one object of a list.
+pub(crate) fn is_not_what_was_asked(resource: &Resource, list: bool) -> Refusal {
+    let package = match &*resource.of.group {
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    };
+    let message = if list {
+        let kind = &resource.list_kind;
+        format!("you requested PartialObjectMetadata, but the requested object is a list (*{package}.{kind})")
+    } else {
+        let kind = &resource.of.kind;
+        format!("you requested PartialObjectMetadataList, but the requested object is not a list (*{package}.{kind})")
+    };
     refusal(406, "NotAcceptable", message)
 }
 

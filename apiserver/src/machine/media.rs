@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, header};
 
-use super::errors::{Outcome, Refusal, not_acceptable, not_acceptable_as};
+use super::errors::{Outcome, not_acceptable};
 
 /// The form of an answer that carries objects. All of them are JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,16 +44,6 @@ pub(crate) fn discovery(headers: &HeaderMap) -> Outcome<Discovery> {
         ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1") => Some(Discovery::Aggregated("v2beta1")),
         ("", "", "") => Some(Discovery::Separate),
         _ => None,
-    })
-}
-
-/// The refusal for a form that this answer cannot take.
-pub(crate) fn cannot_be(form: Form) -> Refusal {
-    not_acceptable_as(match form {
-        Form::Whole => "",
-        Form::Metadata => "meta.k8s.io/v1, Kind=PartialObjectMetadata",
-        Form::MetadataList => "meta.k8s.io/v1, Kind=PartialObjectMetadataList",
-        Form::Table => "meta.k8s.io/v1, Kind=Table",
     })
 }
 

@@ -35,6 +35,7 @@ impl Page {
     /// Reads the parameters of a list.
     pub(crate) fn of(query: &Query) -> Outcome<Self> {
         let limit = query.number("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+        query.number("timeoutSeconds")?;
         check_list(query)?;
         let version = query.text("resourceVersion");
         if !query.text("continue").is_empty() {

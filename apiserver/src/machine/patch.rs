@@ -12,7 +12,7 @@ use super::errors::{
     Fault, Outcome, bad_request, invalid, not_found, unprocessable, unsupported_media_type, unsupported_patch,
 };
 use super::media::content_type;
-use super::object::Draft;
+use super::object::{Draft, meta};
 use super::pages::check_write;
 use super::present::View;
 use super::reply::{Body, Reply};
@@ -85,7 +85,7 @@ impl Change {
         let version = fields.remove("apiVersion");
         let kind = fields.remove("kind");
         let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-        body::check_type(resource, &text(&version), &text(&kind))?;
+        body::check_type(resource, &text(&version), &text(&kind), meta(&fields, "name"))?;
         Ok(fields)
     }
 

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::Resource;
 use super::convert;
-use super::errors::{Outcome, bad_request};
-use super::media::{Form, cannot_be};
+use super::errors::{Outcome, bad_request, is_not_what_was_asked, quote};
+use super::media::Form;
 use super::object::Object;
 use super::route::Query;
 use crate::kinds::Kinds;
@@ -50,7 +50,11 @@ impl View {
             "None" => RowObject::Nothing,
             "Object" => RowObject::Whole,
             other => {
-                let message = format!("Unable to convert to Table as requested: includeObject: Invalid value: {other}");
+                let message = format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', \
+                     'Object', 'None', or empty",
+                    quote(other)
+                );
                 return Err(bad_request(message));
             }
         };
@@ -67,7 +71,7 @@ impl View {
             Form::Whole => Ok(self.whole(object)),
             Form::Metadata => Ok(partial(object).to_string()),
             Form::Table => Ok(self.table_of_one(now, object, true).to_string()),
-            Form::MetadataList => Err(cannot_be(self.form)),
+            Form::MetadataList => Err(is_not_what_was_asked(&self.resource, false)),
         }
     }
 
@@ -88,7 +92,7 @@ impl View {
                 let rows = rows.into_iter().map(|row| (objects[row.index], row));
                 Ok(self.table(rows, meta, true).to_string())
             }
-            Form::Metadata => Err(cannot_be(self.form)),
+            Form::Metadata => Err(is_not_what_was_asked(&self.resource, true)),
         }
     }
 

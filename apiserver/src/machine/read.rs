@@ -24,7 +24,7 @@ impl Cluster {
         let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         let version = pages::version(call.query)?;
         if let Some(revision) = version.filter(|revision| *revision > self.cached()) {
-            return Ok(Reply::Wait { revision });
+            return Ok(Reply::Wait { revision, watches: false });
         }
         let object = match version {
             Some(_) => self.cached_state(&call.resource.place).get(&call.key()).cloned(),
@@ -42,7 +42,7 @@ impl Cluster {
         if let From::NotOlderThan(revision) = page.from
             && revision > self.cached()
         {
-            return Ok(Reply::Wait { revision });
+            return Ok(Reply::Wait { revision, watches: false });
         }
         let (objects, meta) = self.page(call, &selection, &page)?;
         Ok(Reply::Body(Body::text(200, "application/json", view.list(call.now, &objects, &meta)? + "\n")))

@@ -16,7 +16,7 @@ pub(crate) enum Reply {
     /// A stream of changes.
     Watch(Box<Subscription>),
     /// Nothing yet: the answer needs a revision that is still to come.
-    Wait { revision: u64 },
+    Wait { revision: u64, watches: bool },
 }
 
 /// A whole answer.

@@ -20,7 +20,7 @@ use super::openapi;
 use super::reply::{Body, Reply};
 use super::route::{Query, Route, Target, route};
 use super::store::key;
-use super::watch::{Pace, Waiting, Watches};
+use super::watch::{self, Pace, Waiting, Watches};
 
 /// A Kubernetes API server in memory.
 ///
@@ -185,11 +185,11 @@ impl ApiServer {
                 let pace = Pace { bookmark_interval: self.config.bookmark_interval, lifetime };
                 self.watches.open(now, ticket, *subscription, pace, out);
             }
-            Ok(Reply::Wait { revision }) => {
+            Ok(Reply::Wait { revision, watches }) => {
                 let until = now.mono + self.config.patience;
                 let (method, uri, headers) = (parts.method, parts.uri, parts.headers);
                 self.patience.insert((until, ticket));
-                self.waiting.insert(ticket, Waiting { revision, until, method, uri, headers, body });
+                self.waiting.insert(ticket, Waiting { revision, watches, until, method, uri, headers, body });
             }
             Err(refusal) => Body::refusal(&refusal).send(ticket, head_only, out),
         }
@@ -240,6 +240,7 @@ impl ApiServer {
             ["healthz" | "livez" | "readyz", ..] => Ok(Body::text(200, "text/plain; charset=utf-8", "ok")),
             ["version"] => Ok(Body::json(200, &version())),
             ["api", _] => Err(no_such_path()),
+            ["apis", group, _] if self.cluster.catalog.is_builtin(group) => Err(no_such_path()),
             _ => Ok(Body::no_such_page()),
         }
     }
@@ -253,11 +254,11 @@ impl ApiServer {
     ) -> Outcome<Reply> {
         let Some(resource) = self.cluster.catalog.resource(&target.group, &target.version, &target.plural).cloned()
         else {
-            let builtin = self.cluster.catalog.version(&target.group, &target.version).is_some();
+            let builtin = self.cluster.catalog.is_builtin(&target.group);
             return if builtin { Err(no_such_path()) } else { Ok(Reply::Body(Body::no_such_page())) };
         };
         if !has_path(resource.is_namespaced(), target) {
-            return Err(no_such_path());
+            return if resource.is_custom() { Ok(Reply::Body(Body::no_such_page())) } else { Err(no_such_path()) };
         }
         let call = Call { now: *now, resource: &resource, target, query, headers, body };
         self.cluster.answer(method, &call)
@@ -348,7 +349,11 @@ impl Machine for ApiServer {
             self.patience.remove(&(at, ticket));
             if let Some(waiting) = self.waiting.remove(&ticket) {
                 let refusal = waiting.too_late(self.cluster.cached());
-                Body::refusal(&refusal).send(ticket, waiting.method == Method::HEAD, out);
+                if waiting.watches {
+                    watch::refuse(ticket, &refusal, out);
+                } else {
+                    Body::refusal(&refusal).send(ticket, waiting.method == Method::HEAD, out);
+                }
             }
             return;
         }
@@ -356,7 +361,8 @@ impl Machine for ApiServer {
             self.control(now, &work, out);
             return;
         }
-        self.watches.fire(now, self.cluster.cached(), out);
+        let told = self.cluster.frozen.unwrap_or_else(|| self.cluster.store.revision());
+        self.watches.fire(now, told, out);
     }
 
     fn deadline(&self) -> Option<Deadline> {

@@ -59,7 +59,7 @@ impl Cluster {
         };
         let required = if initial.is_some() { asked.unwrap_or_else(|| self.store.revision()) } else { 0 };
         if initial == Some(true) && required > self.cached() {
-            return Ok(Reply::Wait { revision: required });
+            return Ok(Reply::Wait { revision: required, watches: true });
         }
         match (initial, asked) {
             (Some(true), _) | (None, None | Some(0)) => self.begin_with_state(call, &mut subscription),
@@ -123,6 +123,8 @@ struct Watcher {
     selection: Selection,
     /// Up to which revision it is told everything, or does not want to know.
     told: u64,
+    /// The revision of what it began with.
+    began: u64,
     bookmarks: Option<Duration>,
     /// Whether a table has said what its columns are.
     introduced: bool,
@@ -140,18 +142,17 @@ impl Watches {
         Pace { bookmark_interval, lifetime }: Pace,
         out: &mut Outbox<HttpEvent>,
     ) {
-        out.push(HttpEvent::Responded { ticket, status: StatusCode::OK, headers: head("application/json") });
         if let Some(status) = subscription.failed {
-            let text = format!("{{\"type\":\"ERROR\",\"object\":{}}}\n", render(&status));
-            out.push(HttpEvent::Received { ticket, bytes: text.into() });
-            out.push(HttpEvent::Closed { ticket, result: Ok(()) });
+            refuse(ticket, &status, out);
             return;
         }
+        out.push(HttpEvent::Responded { ticket, status: StatusCode::OK, headers: head("application/json") });
         let ends = now.mono + subscription.timeout.unwrap_or(lifetime);
         let mut watcher = Watcher {
             view: subscription.view,
             selection: subscription.selection,
             told: subscription.revision.max(subscription.asked),
+            began: subscription.revision,
             bookmarks: subscription.bookmarks.then_some(bookmark_interval),
             introduced: false,
             ends,
@@ -210,7 +211,7 @@ impl Watches {
             return;
         }
         let mut text = String::new();
-        watcher.write_bookmark(now, revision, false, &mut text);
+        watcher.write_bookmark(now, revision.max(watcher.began), false, &mut text);
         out.push(HttpEvent::Received { ticket, bytes: text.into() });
         watcher.schedule(now.mono);
         self.timers.insert((watcher.due, ticket));
@@ -246,6 +247,14 @@ impl Watches {
     }
 }
 
+/// Ends a watch before it has begun: with an event, as a watch fails.
+pub(crate) fn refuse(ticket: Ticket, status: &Status, out: &mut Outbox<HttpEvent>) {
+    let text = format!("{{\"type\":\"ERROR\",\"object\":{}}}\n", render(status));
+    out.push(HttpEvent::Responded { ticket, status: StatusCode::OK, headers: head("application/json") });
+    out.push(HttpEvent::Received { ticket, bytes: text.into() });
+    out.push(HttpEvent::Closed { ticket, result: Ok(()) });
+}
+
 /// How long watches last, and how often they are told how far they have got.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
@@ -279,6 +288,8 @@ impl Watcher {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) revision: u64,
+    /// Whether it is a watch, which fails after it has begun.
+    pub(crate) watches: bool,
     pub(crate) until: Time,
     pub(crate) method: http::Method,
     pub(crate) uri: http::Uri,
