@@ -1,4 +1,8 @@
-//! `kubectl` against the in-memory API server. Runs when `KUBEBUILDER_ASSETS` names a folder that has `kubectl`.
+//! `kubectl` against the in-memory API server, and against a real one to see that the same holds there.
+//!
+//! Runs when `KUBEBUILDER_ASSETS` names a folder that has `kubectl`.
+
+#![expect(clippy::unwrap_used, reason = "scenarios are tests, though not by attribute")]
 
 use std::fs;
 use std::io::Write as _;
@@ -6,11 +10,48 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use cloudcoil_apiserver::{ServerConfig, ServerHandle, serve};
+use cloudcoil_testing::ControlPlane;
 use serde_json::{Value, json};
 
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        /// Each scenario has a server in memory to itself.
+        mod in_memory {
+            $(#[test]
+            fn $name() {
+                if let Some(cluster) = super::Cluster::in_memory(stringify!($name)) {
+                    super::$name(&cluster);
+                }
+            })*
+        }
+
+        const SCENARIOS: &[(&str, fn(&Cluster))] = &[$((stringify!($name), $name)),*];
+    };
+}
+
+scenarios! {
+    get_prints_columns_and_wide_columns,
+    every_resource_can_be_printed,
+    explain_knows_the_fields_of_built_in_kinds,
+    apply_creates_then_changes_then_leaves_alone,
+    objects_are_changed_in_every_way,
+    a_watch_prints_each_change,
+    custom_resources_have_the_columns_and_the_fields_of_their_definition,
+}
+
 #[test]
-fn get_prints_columns_and_wide_columns() {
-    let Some(cluster) = Cluster::start("get") else { return };
+fn a_real_api_server_does_the_same() {
+    let Some(plane) = ControlPlane::start_or_skip("a_real_api_server_does_the_same") else { return };
+    let mut cluster = Cluster::new("real", plane.kubeconfig(), PathBuf::from(plane.kubectl().get_program()));
+    for (index, (name, scenario)) in SCENARIOS.iter().enumerate() {
+        eprintln!("{name}");
+        cluster.namespace = format!("scenario-{index}");
+        cluster.run(&["create", "namespace", &cluster.namespace]);
+        scenario(&cluster);
+    }
+}
+
+fn get_prints_columns_and_wide_columns(cluster: &Cluster) {
     cluster.run(&["create", "deployment", "web", "--image=nginx", "--replicas=3"]);
     cluster.run(&["create", "configmap", "settings", "--from-literal=a=b"]);
     let table = cluster.run(&["get", "deployments"]);
@@ -19,15 +60,14 @@ fn get_prints_columns_and_wide_columns() {
     let wide = cluster.run(&["get", "deployments", "-o", "wide"]);
     assert_eq!(columns(&wide)[5..], ["CONTAINERS", "IMAGES", "SELECTOR"]);
     let all = cluster.run(&["get", "configmaps", "-A", "--no-headers"]);
-    assert!(all.contains("default") && all.contains("settings"), "{all}");
+    let settings = all.lines().find(|line| line.contains("settings")).unwrap();
+    assert!(settings.starts_with(&cluster.namespace), "{all}");
     let object: Value = serde_json::from_str(&cluster.run(&["get", "configmap", "settings", "-o", "json"])).unwrap();
     assert_eq!((&object["kind"], &object["data"]), (&json!("ConfigMap"), &json!({"a": "b"})));
     assert_eq!(cluster.run(&["get", "cm", "settings", "-o", "jsonpath={.data.a}"]), "b");
 }
 
-#[test]
-fn every_resource_can_be_printed() {
-    let Some(cluster) = Cluster::start("print") else { return };
+fn every_resource_can_be_printed(cluster: &Cluster) {
     let names = cluster.run(&["api-resources", "--verbs=list", "-o", "name"]);
     let names: Vec<_> = names.lines().collect();
     assert!(names.len() > 50, "{names:?}");
@@ -35,9 +75,7 @@ fn every_resource_can_be_printed() {
     assert!(cluster.run(&["api-versions"]).lines().any(|version| version == "apps/v1"));
 }
 
-#[test]
-fn explain_knows_the_fields_of_built_in_kinds() {
-    let Some(cluster) = Cluster::start("explain") else { return };
+fn explain_knows_the_fields_of_built_in_kinds(cluster: &Cluster) {
     let text = cluster.run(&["explain", "deployment.spec.template.spec.containers"]);
     for part in ["KIND:       Deployment", "VERSION:    v1", "imagePullPolicy", "-required-", "<[]EnvVar>"] {
         assert!(text.contains(part), "{part} in {text}");
@@ -49,9 +87,7 @@ fn explain_knows_the_fields_of_built_in_kinds() {
     assert!(schema.contains("additionalItems"), "{schema}");
 }
 
-#[test]
-fn apply_creates_then_changes_then_leaves_alone() {
-    let Some(cluster) = Cluster::start("apply") else { return };
+fn apply_creates_then_changes_then_leaves_alone(cluster: &Cluster) {
     let deployment = |image: &str, extra: &str| {
         format!(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec:\n  selector: {{matchLabels: {{a: b}}}}\n  \
@@ -71,9 +107,7 @@ fn apply_creates_then_changes_then_leaves_alone() {
     assert!(refused.contains("unknown field \"spec.selecter\""), "{refused}");
 }
 
-#[test]
-fn objects_are_changed_in_every_way() {
-    let Some(cluster) = Cluster::start("change") else { return };
+fn objects_are_changed_in_every_way(cluster: &Cluster) {
     cluster.run(&["create", "deployment", "web", "--image=one"]);
     let at = |path: &str| cluster.run(&["get", "deployment", "web", "-o", &format!("jsonpath={{{path}}}")]);
     cluster.run(&["label", "deployment", "web", "tier=front"]);
@@ -99,9 +133,7 @@ fn objects_are_changed_in_every_way() {
     assert!(cluster.fail(&["get", "deployment", "web"], "").contains("(NotFound)"));
 }
 
-#[test]
-fn a_watch_prints_each_change() {
-    let Some(cluster) = Cluster::start("watch") else { return };
+fn a_watch_prints_each_change(cluster: &Cluster) {
     cluster.run(&["create", "configmap", "first"]);
     let mut watch = cluster.kubectl(&["get", "configmaps", "--watch", "--no-headers"]);
     let mut watch = watch.stdout(Stdio::piped()).spawn().unwrap();
@@ -119,9 +151,7 @@ fn a_watch_prints_each_change() {
     watch.wait().unwrap();
 }
 
-#[test]
-fn custom_resources_have_the_columns_and_the_fields_of_their_definition() {
-    let Some(cluster) = Cluster::start("custom") else { return };
+fn custom_resources_have_the_columns_and_the_fields_of_their_definition(cluster: &Cluster) {
     cluster.pipe(&["apply", "-f", "-"], DEFINITION);
     cluster.run(&["wait", "--for=condition=Established", "crd/widgets.example.com"]);
     let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 3, color: red}\n";
@@ -169,32 +199,44 @@ spec:
 struct Cluster {
     kubectl: PathBuf,
     folder: PathBuf,
-    _server: ServerHandle,
-    _runtime: tokio::runtime::Runtime,
+    namespace: String,
+    /// What a server in memory lives in.
+    server: Option<(ServerHandle, tokio::runtime::Runtime)>,
 }
 
 impl Cluster {
-    fn start(name: &str) -> Option<Self> {
-        let Some(assets) = std::env::var_os("KUBEBUILDER_ASSETS").filter(|assets| !assets.is_empty()) else {
-            eprintln!("not run: KUBEBUILDER_ASSETS is not set");
+    /// A server in memory; nothing without a `kubectl`.
+    fn in_memory(test: &str) -> Option<Self> {
+        let kubectl = std::env::var_os("KUBEBUILDER_ASSETS").map(|assets| PathBuf::from(assets).join("kubectl"));
+        let Some(kubectl) = kubectl.filter(|kubectl| kubectl.is_file()) else {
+            let required = std::env::var_os("CLOUDCOIL_REQUIRE_CONTROL_PLANE").is_some_and(|value| value == "1");
+            assert!(!required, "{test} needs kubectl");
+            // Not eprintln!, which the test harness keeps to itself as long as a test passes.
+            let _ = writeln!(std::io::stderr(), "NOT RUN: {test}: KUBEBUILDER_ASSETS names no folder with kubectl");
             return None;
         };
-        let folder = std::env::temp_dir().join(format!("cloudcoil-kubectl-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a temporary folder can be made");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime can be made");
         let server = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
             serve(ServerConfig::default(), listener).expect("the server starts")
         });
-        fs::write(folder.join("config"), server.kubeconfig()).expect("the kubeconfig can be written");
-        let kubectl = PathBuf::from(assets).join("kubectl");
-        Some(Self { kubectl, folder, _server: server, _runtime: runtime })
+        let mut cluster = Self::new(test, &server.kubeconfig(), kubectl);
+        cluster.server = Some((server, runtime));
+        Some(cluster)
+    }
+
+    fn new(test: &str, kubeconfig: &str, kubectl: PathBuf) -> Self {
+        let folder = std::env::temp_dir().join(format!("cloudcoil-kubectl-{test}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder can be made");
+        fs::write(folder.join("config"), kubeconfig).expect("the kubeconfig can be written");
+        Self { kubectl, folder, namespace: "default".to_owned(), server: None }
     }
 
     fn kubectl(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.kubectl);
-        command.args(arguments).env("KUBECONFIG", self.folder.join("config")).env("HOME", &self.folder);
+        command.arg("--namespace").arg(&self.namespace).args(arguments);
+        command.env("KUBECONFIG", self.folder.join("config")).env("HOME", &self.folder);
         command
     }
 
@@ -238,6 +280,9 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        if let Some((server, runtime)) = self.server.take() {
+            runtime.block_on(server.shutdown());
+        }
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
