@@ -34,7 +34,7 @@ fn aggregated_or(catalog: &Catalog, headers: &HeaderMap, core: bool) -> Outcome<
                 "v2" => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
                 _ => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
             };
-            Ok(Body::text(200, content_type, format!("{body}\n")))
+            Ok(Body::text(200, content_type, format!("{body}\n")).kept(headers))
         }
         Discovery::Separate if core => {
             let address = headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

@@ -29,6 +29,8 @@ pub(crate) struct Body {
     pub(crate) warnings: Vec<String>,
     /// After how many seconds to come again.
     pub(crate) retry_after: u32,
+    /// What stands for the content, for clients that keep it.
+    pub(crate) etag: Option<String>,
 }
 
 impl Body {
@@ -37,7 +39,7 @@ impl Body {
     }
 
     pub(crate) fn text(code: u16, content_type: &'static str, text: impl Into<Bytes>) -> Self {
-        Self { code, content_type, bytes: text.into(), warnings: Vec::new(), retry_after: 0 }
+        Self { code, content_type, bytes: text.into(), warnings: Vec::new(), retry_after: 0, etag: None }
     }
 
     /// What is answered when no such path exists.
@@ -50,11 +52,29 @@ impl Body {
         Self { retry_after: refusal.details.retry_after_seconds, ..body }
     }
 
+    /// Lets clients keep the answer; one that has it already is told so instead.
+    pub(crate) fn kept(mut self, request: &HeaderMap) -> Self {
+        let etag = format!("\"{:032X}\"", fnv1a(&self.bytes));
+        let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+        if known.is_some_and(|known| known.split(',').any(|one| one.trim() == etag)) {
+            (self.code, self.bytes) = (304, Bytes::new());
+        }
+        self.etag = Some(etag);
+        self
+    }
+
     /// Sends it.
     pub(crate) fn send(self, ticket: Ticket, head_only: bool, out: &mut Outbox<HttpEvent>) {
         let status = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut headers = head(self.content_type);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(self.bytes.len()));
+        if status != StatusCode::NOT_MODIFIED {
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(self.bytes.len()));
+        }
+        if let Some(etag) = self.etag.and_then(|etag| HeaderValue::from_str(&etag).ok()) {
+            headers.insert(header::ETAG, etag);
+            headers.insert(header::VARY, HeaderValue::from_static("Accept"));
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
+        }
         for warning in self.warnings {
             let text = format!("299 - {}", super::errors::quote(&warning));
             if let Ok(value) = HeaderValue::from_str(&text) {
@@ -78,4 +98,35 @@ pub(crate) fn head(content_type: &'static str) -> HeaderMap {
         (header::CONTENT_TYPE, HeaderValue::from_static(content_type)),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private")),
     ])
+}
+
+/// FNV-1a with 128 bits: the same text has the same hash in every build.
+fn fnv1a(bytes: &[u8]) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_fnv_1a() {
+        assert_eq!(fnv1a(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(fnv1a(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+
+    #[test]
+    fn a_client_that_has_the_content_is_told_so() {
+        let body = || Body::json(200, &Value::from("x"));
+        let etag = body().kept(&HeaderMap::new()).etag.unwrap();
+        let asks = |value: &str| HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_str(value).unwrap())]);
+        for (value, code) in [(etag.clone(), 304), (format!("\"a\", {etag}"), 304), ("\"a\"".to_owned(), 200)] {
+            let answer = body().kept(&asks(&value));
+            assert_eq!((answer.code, answer.bytes.is_empty()), (code, code == 304), "{value}");
+        }
+        let other = Body::json(200, &Value::from("y")).kept(&asks(&etag));
+        assert_eq!(other.code, 200);
+    }
 }
