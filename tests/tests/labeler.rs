@@ -1,0 +1,113 @@
+//! The labeler example against a real control plane: it misses nothing, whatever happens to the API server.
+#![cfg(unix)]
+
+#[path = "../../examples/labeler/operator.rs"]
+mod operator;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cloudcoil_testing::ControlPlane;
+use cloudcoil_tokio::{ControllerHandle, prelude::*};
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+
+use operator::{LABEL, SUFFIX, controller, derived};
+
+/// How long the world may take to become as it should be.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_labeler_misses_nothing_on_a_real_control_plane() {
+    let Some(plane) = ControlPlane::start_or_skip("the_labeler_misses_nothing_on_a_real_control_plane") else { return };
+    let plane = Arc::new(plane);
+    let client = Client::try_from_kubeconfig(plane.kubeconfig_path()).await.unwrap();
+    let maps = client.api::<ConfigMap>();
+    for name in ["a", "b", "c"] {
+        maps.create(&source(name, "one")).await.unwrap();
+    }
+    let first = start(&client).await;
+    in_step(&maps, 3, "the objects that were there before the operator").await;
+
+    change(&maps, "a", "two").await;
+    maps.create(&source("d", "new")).await.unwrap();
+    maps.delete(&format!("b{SUFFIX}")).await.unwrap();
+    maps.patch(&format!("c{SUFFIX}"), Patch::Merge(json!({"data": {"key": "spoiled"}}))).await.unwrap();
+    in_step(&maps, 4, "changes, an addition, a child deleted and a child spoiled").await;
+
+    on_plane(&plane, |plane| plane.apiserver().restart().unwrap()).await;
+    change(&maps, "a", "after the restart").await;
+    maps.delete(&format!("d{SUFFIX}")).await.unwrap();
+    in_step(&maps, 4, "changes after a restart of the API server").await;
+
+    on_plane(&plane, |plane| assert!(plane.expire_history().unwrap() > 0)).await;
+    change(&maps, "b", "after the compaction").await;
+    maps.create(&source("e", "after the compaction")).await.unwrap();
+    in_step(&maps, 5, "changes after history was compacted").await;
+
+    let second = start(&client).await;
+    for name in ["a", "b", "c", "d", "e"] {
+        change(&maps, name, "with two operators").await;
+    }
+    in_step(&maps, 5, "changes with a second operator at work").await;
+
+    first.stop();
+    first.stopped().await.unwrap();
+    change(&maps, "a", "with the second alone").await;
+    in_step(&maps, 5, "changes after the first operator has stopped").await;
+    second.stop();
+    second.stopped().await.unwrap();
+}
+
+async fn start(client: &Client) -> ControllerHandle {
+    let handle = controller().start(client.clone()).unwrap();
+    handle.wait_ready(PATIENCE).await.unwrap();
+    handle
+}
+
+/// Does something that blocks to the control plane, while the operator goes on.
+async fn on_plane(plane: &Arc<ControlPlane>, act: impl FnOnce(&ControlPlane) + Send + 'static) {
+    let plane = plane.clone();
+    tokio::task::spawn_blocking(move || act(&plane)).await.unwrap();
+}
+
+fn source(name: &str, text: &str) -> ConfigMap {
+    let mut map = ConfigMap { data: Some([("key".to_owned(), text.to_owned())].into()), ..ConfigMap::default() };
+    map.metadata_mut().set_name(name);
+    map.metadata_mut().set_label(LABEL, "true");
+    map
+}
+
+async fn change(maps: &Api<ConfigMap>, name: &str, text: &str) {
+    maps.patch(name, Patch::Merge(json!({"data": {"key": text}}))).await.unwrap();
+}
+
+/// Waits until a live list shows that many sources, each with its child in step; looks again at every change.
+async fn in_step(maps: &Api<ConfigMap>, sources: usize, after: &str) {
+    let mut changes = maps.watch().stream();
+    let waiting = async {
+        while let Some(change) = changes.next().await {
+            // A broken watch is tried again; what counts is the list.
+            drop(change);
+            if is_in_step(maps, sources).await {
+                return;
+            }
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    assert!(waited.is_ok(), "not in step after {after}: {:?}", maps.list().await);
+}
+
+async fn is_in_step(maps: &Api<ConfigMap>, sources: usize) -> bool {
+    let Ok(list) = maps.list().await else { return false };
+    let by_name: BTreeMap<&str, &ConfigMap> = list.items.iter().map(|map| (map.name(), map)).collect();
+    let labelled: Vec<_> = list.items.iter().filter(|map| map.label(LABEL).is_some()).collect();
+    let has_child = |source: &&ConfigMap| {
+        by_name.get(format!("{}{SUFFIX}", source.name()).as_str()).is_some_and(|child| {
+            let owner = child.controller_owner().map(|owner| owner.uid);
+            child.data == derived(source).data && owner.as_deref() == source.uid()
+        })
+    };
+    labelled.len() == sources && labelled.iter().all(has_child)
+}
