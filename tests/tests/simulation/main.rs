@@ -4,6 +4,7 @@
 mod operator;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cloudcoil_apiserver::kinds::Kinds;
@@ -26,18 +27,32 @@ fn an_operator_misses_nothing_in_spite_of_faults() {
     let kinds = Arc::new(Kinds::builtin());
     let number = |name: &str, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (first, seeds) = (number("SIMULATION_FIRST", 0), number("SIMULATION_SEEDS", SEEDS));
-    let mut steps = 0;
-    for seed in first..first + seeds {
-        let run = || std::panic::catch_unwind(|| Story::new(seed, &kinds).run());
-        match (run(), run()) {
-            (Ok(one), Ok(other)) => {
-                assert_eq!(one, other, "seed {seed} did not do the same twice");
-                steps += one.steps();
-            }
-            _ => panic!("seed {seed} failed; SIMULATION_FIRST={seed} SIMULATION_SEEDS=1 repeats it"),
+    let (next, steps) = (AtomicU64::new(first), AtomicU64::new(0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= first + seeds {
+                        return;
+                    }
+                    steps.fetch_add(tried_twice(seed, &kinds).steps(), Ordering::Relaxed);
+                }
+            });
         }
-    }
-    println!("{seeds} seeds, twice each; {steps} steps");
+    });
+    println!("{seeds} seeds, twice each; {} steps", steps.into_inner());
+}
+
+/// Runs a seed twice, which must do the same both times.
+fn tried_twice(seed: u64, kinds: &Arc<Kinds>) -> Trace {
+    let run = || std::panic::catch_unwind(|| Story::new(seed, kinds).run());
+    let (Ok(one), Ok(other)) = (run(), run()) else {
+        panic!("seed {seed} failed; SIMULATION_FIRST={seed} SIMULATION_SEEDS=1 repeats it")
+    };
+    assert_eq!(one, other, "seed {seed} did not do the same twice");
+    one
 }
 
 /// One run.
