@@ -579,7 +579,10 @@ mod tests {
             let theirs = serde_json::from_str::<IgnoredAny>(&text);
             match skip(&text) {
                 Ok(_) => prop_assert!(theirs.is_ok(), "{theirs:?}"),
-                Err(Flaw::Truncated) => prop_assert!(theirs.unwrap_err().is_eof()),
+                // A number cut short is an invalid number to serde_json.
+                Err(Flaw::Truncated) => {
+                    prop_assert!(theirs.unwrap_err().is_eof() || text.ends_with(['.', 'e', 'E', '+', '-']), "{text}");
+                }
                 Err(_) => prop_assert!(theirs.is_err()),
             }
         }
