@@ -16,7 +16,7 @@ pub(crate) const SUFFIX: &str = "-derived";
 /// Watches ConfigMaps with the label, and the ConfigMaps made for them.
 pub(crate) fn controller() -> Controller<ConfigMap> {
     Controller::<ConfigMap>::new()
-        .labels(&format!("{LABEL}=true"))
+        .labels(format!("{LABEL}=true"))
         .all_namespaces()
         .owns::<ConfigMap>()
         .workers(2)

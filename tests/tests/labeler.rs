@@ -1,5 +1,6 @@
 //! The labeler example against a real control plane: it misses nothing, whatever happens to the API server.
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
 
 #[path = "../../examples/labeler/operator.rs"]
 mod operator;

@@ -1,6 +1,8 @@
 //! An operator, a faulty network and an API server in virtual time: whatever happens on the way, in the end the
 //! operator knows what is there and has done what it is for.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
+
 mod operator;
 
 use std::sync::Arc;
