@@ -572,3 +572,34 @@ fn an_object_that_does_not_fit_its_type_waits_for_its_next_event() {
         assert!(controller.status().terminal_errors >= 2);
     });
 }
+
+#[test]
+fn children_lead_to_the_very_object_that_controls_them() {
+    let (runtime, _cluster, client) = world();
+    let (maps, secrets) = (client.api::<ConfigMap>(), client.api::<Secret>());
+    let log = Log::default();
+    let seen = log.clone();
+    let controller = Controller::<ConfigMap>::new().fields("metadata.name=a").owns::<Secret>().reconcile(
+        move |map: Arc<ConfigMap>, _: Context<ConfigMap>| {
+            seen.write(map.name());
+            async { Ok::<_, Stop>(()) }
+        },
+    );
+    runtime.run(async {
+        let owner = create(&maps, map("a")).await;
+        let _controller = controller.start(client.clone()).unwrap();
+        runtime.sleep(SECOND).await;
+        assert_eq!(log.take(), ["a"]);
+        for (name, uid, controls, leads) in [
+            ("own", owner.uid().unwrap(), true, 1),
+            ("stale", "other", true, 0),
+            ("mere", owner.uid().unwrap(), false, 0),
+        ] {
+            let owner =
+                json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": uid, "controller": controls});
+            create(&secrets, object(json!({"metadata": {"name": name, "ownerReferences": [owner]}}))).await;
+            runtime.sleep(SECOND).await;
+            assert_eq!(log.take().len(), leads, "{name}");
+        }
+    });
+}

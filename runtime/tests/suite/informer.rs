@@ -291,3 +291,30 @@ fn a_watch_stream_reports_what_will_not_pass_and_goes_on() {
         "{items:?}"
     );
 }
+
+#[test]
+fn a_handler_that_joins_in_the_middle_hears_of_each_object_once() {
+    let runtime = Virtual::new();
+    let items = (0..200).map(|i| map(&format!("n{i}"), 1, "1")).collect();
+    let server = cluster(&runtime, items, [events([])]);
+    let log = Log::default();
+    runtime.run(async {
+        let handle: Arc<Mutex<Option<cloudcoil_runtime::InformerHandle<ConfigMap>>>> = Arc::default();
+        let (join, late) = (handle.clone(), log.clone());
+        let informer = Informer::<ConfigMap>::new(server.client()).on_add(move |map| {
+            if map.name() == "n150" {
+                let late = late.clone();
+                let joined = join.lock().unwrap();
+                joined.as_ref().unwrap().on_add(move |map| late.lock().unwrap().push(map.name().to_owned()));
+            }
+        });
+        *handle.lock().unwrap() = Some(informer.start());
+        runtime.sleep(Duration::from_secs(5)).await;
+        let mut heard = logged(&log);
+        heard.sort();
+        assert_eq!(heard.len(), 200);
+        heard.dedup();
+        assert_eq!(heard.len(), 200);
+        handle.lock().unwrap().take();
+    });
+}
