@@ -124,7 +124,7 @@ async fn a_server_that_was_restarted_is_reached_again() {
     client.api::<Namespace>().get("default").await.unwrap();
     server.shutdown().await;
     let error = client.api::<Namespace>().get("default").await.unwrap_err();
-    assert!(matches!(error, cloudcoil_tokio::Error::Network(_)), "{error}");
+    assert!(matches!(error, Error::Network(_)), "{error}");
     let listener = TcpListener::bind(address).await.unwrap();
     let _server = serve_tls(ServerConfig::default(), listener, tls()).unwrap();
     client.api::<Namespace>().get("default").await.unwrap();

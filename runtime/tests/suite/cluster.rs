@@ -141,7 +141,7 @@ impl Transport for Cluster {
         state.open.insert(ticket, Line { is_watch, ..Line::default() });
         let input = ServerInput::Requested { ticket, request: request.into() };
         state.step(&self.runtime, Some(input));
-        let mut events = Events { cluster: self.clone(), ticket };
+        let events = Events { cluster: self.clone(), ticket };
         Box::pin(async move {
             match poll_fn(|context| events.poll_event(context)).await {
                 HttpEvent::Responded { status, headers, .. } => {
@@ -163,7 +163,7 @@ struct Events {
 }
 
 impl Events {
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<HttpEvent> {
+    fn poll_event(&self, context: &Context<'_>) -> Poll<HttpEvent> {
         let mut state = self.cluster.state();
         let line = state.open.get_mut(&self.ticket).unwrap();
         match line.events.pop_front() {
@@ -179,7 +179,7 @@ impl Events {
 impl Stream for Events {
     type Item = Result<Bytes, NetworkError>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         Poll::Ready(match ready!(self.poll_event(context)) {
             HttpEvent::Received { bytes, .. } => Some(Ok(bytes)),
             HttpEvent::Closed { result, .. } => result.err().map(Err),
