@@ -30,7 +30,7 @@ use crate::status::Status;
 ///         other => panic!("{other:?}"),
 ///     })
 ///     .collect();
-/// assert_eq!((names, frames.finish()), (vec!["a".to_owned()], None));
+/// assert_eq!((names, frames.finish()), (vec!["a".to_owned()], vec![]));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frames {
