@@ -6,6 +6,11 @@
 //! It stores, lists, watches, patches and deletes objects of the built-in kinds and of custom resource definitions as a
 //! real API server does, in the same words and with the same codes; collects garbage; and deletes namespaces with what is
 //! in them. No controller runs: a Deployment makes no Pods, and a Pod stays `Pending`. It has no memory beyond its own.
+//!
+//! What it does not do: server-side apply and `managedFields` (an apply gets 415); the schemas of definitions, whose objects
+//! keep every field; admission plugins, so that a Pod gets no service account, priority or tolerations, and volumes no
+//! protection; grace periods, since no kubelet would end them; tokens of service accounts; access rules, as whoever gets in
+//! may do everything. Answers are always JSON.
 
 pub mod kinds;
 #[cfg(feature = "listen")]
