@@ -58,24 +58,41 @@ impl Pool {
         Self { connector, open: Mutex::default(), gate: tokio::sync::Mutex::default() }
     }
 
-    /// Sends a request whose address is absolute. One that was certainly not taken up, because a connection at hand turned
-    /// out to be closed, is sent again on another.
+    /// Sends a request whose address is absolute. One that was not taken up, because a connection at hand turned out to be
+    /// closed, is sent again on another.
     pub(crate) async fn send(
         self: Arc<Self>,
         mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Body>, NetworkError> {
+        let mut is_repeated = false;
         loop {
             let (mut link, is_new) = self.link().await?;
-            let again = (request.method() == Method::GET && !is_new).then(|| request.clone());
+            // The server may close a connection just when it is used again. A read can then be repeated.
+            let may_repeat = !is_repeated && !is_new && matches!(link, Link::Own(_)) && request.method() == Method::GET;
+            let repetition = may_repeat.then(|| request.clone());
             match link.send(request).await {
                 Ok(response) => {
                     return Ok(response.map(|body| Box::pin(Pieces { body, link: Some(link), pool: self }) as Body));
                 }
-                Err(mut error) => match error.take_message().or(again) {
-                    Some(unsent) if !is_new => request = unsent,
+                Err(mut error) => match (error.take_message(), repetition) {
+                    (Some(unsent), _) if !is_new => {
+                        self.forget(&link);
+                        request = unsent;
+                    }
+                    (_, Some(again)) => {
+                        is_repeated = true;
+                        request = again;
+                    }
                     _ => return Err(exchange_failure(error.error())),
                 },
             }
+        }
+    }
+
+    /// Gives a connection to nobody any more.
+    fn forget(&self, link: &Link) {
+        if let Link::Shared(shared) = link {
+            self.open().shared.retain(|other| !Arc::ptr_eq(&other.limit, &shared.limit));
         }
     }
 

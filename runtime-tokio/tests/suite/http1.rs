@@ -72,6 +72,22 @@ async fn a_connection_that_the_server_has_closed_is_not_used_again() {
 }
 
 #[tokio::test]
+async fn a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not() {
+    let address = raw(|mut stream| async move {
+        read_head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
+        // Closes when it has been asked again.
+        let _ = stream.read_u8().await;
+    });
+    let transport = transport(address.await);
+    for _ in 0..3 {
+        assert_eq!(fetch(&transport).await.unwrap(), "ok");
+    }
+    let error = transport.send(Request::post("/x").body(Bytes::new()).unwrap()).await.err().unwrap();
+    assert_eq!(error.kind, NetworkErrorKind::Lost, "{error}");
+}
+
+#[tokio::test]
 async fn dropping_a_body_closes_its_connection() {
     let (closed, is_closed) = oneshot::channel();
     let closed = Arc::new(std::sync::Mutex::new(Some(closed)));

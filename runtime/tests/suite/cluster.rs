@@ -29,6 +29,7 @@ struct State {
     ticker: Option<Waker>,
     written: Vec<String>,
     unreachable: bool,
+    interference: VecDeque<(&'static str, Request<Bytes>)>,
 }
 
 #[derive(Default)]
@@ -48,6 +49,7 @@ impl Cluster {
             ticker: None,
             written: Vec::new(),
             unreachable: false,
+            interference: VecDeque::new(),
         };
         let cluster = Self { runtime: runtime.clone(), state: Arc::new(Mutex::new(state)) };
         runtime.spawn(Box::pin(cluster.clone().tick()));
@@ -78,6 +80,11 @@ impl Cluster {
     /// Whether new requests fail to connect.
     pub(crate) fn set_unreachable(&self, unreachable: bool) {
         self.state().unreachable = unreachable;
+    }
+
+    /// Has somebody else send a request just before the next one with this method arrives.
+    pub(crate) fn interfere(&self, before: &'static str, request: Request<Bytes>) {
+        self.state().interference.push_back((before, request));
     }
 
     /// How many watches are open.
@@ -135,6 +142,10 @@ impl Transport for Cluster {
         if request.method() != "GET" {
             let line = format!("{} {}", request.method(), request.uri().path());
             state.written.push(line);
+        }
+        while let Some((_, other)) = state.interference.pop_front_if(|(before, _)| request.method() == *before) {
+            let ticket = state.tickets.issue();
+            state.step(&self.runtime, Some(ServerInput::Requested { ticket, request: other.into() }));
         }
         let ticket = state.tickets.issue();
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));

@@ -527,6 +527,29 @@ fn a_child_of_somebody_else_or_elsewhere_is_refused() {
 }
 
 #[test]
+fn a_child_that_changes_just_when_it_is_written_is_read_again() {
+    let (runtime, cluster, client) = world();
+    let (maps, secrets) = (client.api::<ConfigMap>(), client.api::<Secret>());
+    runtime.run(async {
+        let owner = create(&maps, map("a")).await;
+        let reference =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": owner.uid(), "controller": true});
+        let rival: Secret = object(json!({"metadata": {"name": "a", "ownerReferences": [reference]}}));
+        cluster.interfere("POST", secrets.requests().create(&rival, &Default::default()).unwrap());
+        let patch = merge(json!({"metadata": {"labels": {"other": "x"}}}));
+        cluster.interfere("PATCH", secrets.requests().patch("a", None, &patch, &Default::default()).unwrap());
+        let controller = copier().start(client.clone()).unwrap();
+        runtime.sleep(SECOND / 2).await;
+        let secret = secrets.get("a").await.unwrap();
+        assert_eq!((secret.label("copy"), secret.label("other")), (Some("1"), Some("x")));
+        assert_eq!((controller.status().errors, controller.status().conflicts), (0, 0));
+        let path = "/api/v1/namespaces/default/secrets";
+        let written = cluster.written()[1..4].to_vec();
+        assert_eq!(written, [format!("POST {path}"), format!("PATCH {path}/a"), format!("PATCH {path}/a")]);
+    });
+}
+
+#[test]
 fn status_updates_can_be_ignored() {
     let (runtime, _cluster, client) = world();
     let deployments = client.api::<Deployment>();
