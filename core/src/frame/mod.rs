@@ -4,6 +4,7 @@
 //! is kept, and no chunk is kept alive by an object.
 
 mod event;
+pub(crate) mod fuzz;
 mod lines;
 mod list;
 

@@ -1,6 +1,7 @@
 //! Objects by namespace and name, with indexes.
 
 mod entry;
+pub(crate) mod fuzz;
 mod index;
 #[cfg(test)]
 mod tests;
