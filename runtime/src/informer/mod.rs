@@ -68,7 +68,7 @@ impl<K> fmt::Debug for Informer<K> {
 }
 
 impl<K: Resource> Informer<K> {
-    /// An informer of the objects that an [`Api`] is about; a [`Client`] stands for those in its default namespace.
+    /// An informer of the objects that an [`Api`] is about; a [`Client`](crate::Client) stands for those in its default namespace.
     pub fn new(api: impl Into<Api<K>>) -> Self {
         let api = api.into();
         let config = InformerConfig::new(WatchConfig::new(api.requests().clone()));
