@@ -123,8 +123,6 @@ struct Watcher {
     selection: Selection,
     /// Up to which revision it is told everything, or does not want to know.
     told: u64,
-    /// The revision of what it began with.
-    began: u64,
     bookmarks: Option<Duration>,
     /// Whether a table has said what its columns are.
     introduced: bool,
@@ -152,7 +150,6 @@ impl Watches {
             view: subscription.view,
             selection: subscription.selection,
             told: subscription.revision.max(subscription.asked),
-            began: subscription.revision,
             bookmarks: subscription.bookmarks.then_some(bookmark_interval),
             introduced: false,
             ends,
@@ -211,7 +208,8 @@ impl Watches {
             return;
         }
         let mut text = String::new();
-        watcher.write_bookmark(now, revision.max(watcher.began), false, &mut text);
+        // A watcher may have begun where this cache has not got to yet; a bookmark never takes it back.
+        watcher.write_bookmark(now, revision.max(watcher.told), false, &mut text);
         out.push(HttpEvent::Received { ticket, bytes: text.into() });
         watcher.schedule(now.mono);
         self.timers.insert((watcher.due, ticket));
