@@ -121,7 +121,8 @@ impl Store {
         }
         let mut index = Index::new(values);
         for entry in self.objects.keys() {
-            index.insert(entry);
+            let values = index.values_of(entry.object());
+            index.insert(entry, values);
         }
         self.indexes.insert(name.into(), index);
         Ok(())
@@ -150,17 +151,18 @@ impl Store {
 
     /// Puts an object in, and answers the one of that name that it takes the place of.
     pub fn insert(&mut self, object: Arc<Object>) -> Option<Arc<Object>> {
+        let values: Vec<_> = self.indexes.values().map(|index| index.values_of(&object)).collect();
         let entry = Entry::new(object);
         let Some((old, age)) = self.objects.remove_entry(&entry) else {
             self.inserted += 1;
-            self.place(entry, self.inserted);
+            self.place(entry, self.inserted, values);
             self.evict();
             return None;
         };
         for index in self.indexes.values_mut() {
             index.remove(&old);
         }
-        self.place(entry, age);
+        self.place(entry, age, values);
         Some(old.into_object())
     }
 
@@ -175,9 +177,9 @@ impl Store {
         Some(entry.into_object())
     }
 
-    fn place(&mut self, entry: Entry, age: u64) {
-        for index in self.indexes.values_mut() {
-            index.insert(&entry);
+    fn place(&mut self, entry: Entry, age: u64, values: Vec<Vec<String>>) {
+        for (index, values) in self.indexes.values_mut().zip(values) {
+            index.insert(&entry, values);
         }
         if self.capacity > 0 {
             self.ages.insert(age, entry.clone());

@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 
@@ -82,6 +84,40 @@ fn the_oldest_object_makes_room_for_a_new_one_and_a_change_keeps_its_age() {
     assert_eq!(store.index_keys("zone").unwrap().count(), 0);
 }
 
+#[test]
+fn an_index_function_that_panics_changes_nothing() {
+    let mut store = Store::new();
+    store.add_index("zone", by_label("zone")).unwrap();
+    let picky = |object: &Object| if object.label("zone") == Some("bad") { panic!("bad") } else { Vec::new() };
+    store.add_index("picky", Arc::new(picky)).unwrap();
+    store.insert(object("a", "1", 1, &[("zone", "x")]));
+    for name in ["1", "2"] {
+        let bad = object("a", name, 2, &[("zone", "bad")]);
+        assert!(catch_unwind(AssertUnwindSafe(|| store.insert(bad))).is_err());
+    }
+    assert!(catch_unwind(AssertUnwindSafe(|| store.add_index("worse", Arc::new(|_| panic!("bad"))))).is_err());
+    assert_eq!(
+        (names(store.iter()), store.get(Some("a"), "1").unwrap().label("zone")),
+        (vec!["a/1".into()], Some("x"))
+    );
+    assert_eq!(store.index_keys("zone").unwrap().collect::<Vec<_>>(), ["x"]);
+    assert!(store.by_index("worse", "").is_err());
+}
+
+#[test]
+fn an_index_function_that_changes_its_mind_leaves_nothing_behind() {
+    let calls = AtomicU32::new(0);
+    let mut store = Store::new();
+    let fickle = move |_: &Object| vec![calls.fetch_add(1, Ordering::Relaxed).to_string(); 2];
+    store.add_index("fickle", Arc::new(fickle)).unwrap();
+    store.insert(object("a", "1", 1, &[]));
+    store.insert(object("a", "1", 2, &[]));
+    assert_eq!(store.index_keys("fickle").unwrap().collect::<Vec<_>>(), ["1"]);
+    assert_eq!(store.by_index("fickle", "1").unwrap().count(), 1);
+    store.remove(Some("a"), "1");
+    assert_eq!(store.index_keys("fickle").unwrap().count(), 0);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u8, u8, u32, u8),
@@ -122,5 +158,12 @@ proptest! {
                 prop_assert!(store.in_namespace(&ns.to_string()).eq(expected));
             }
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_store_is_its_model_whatever_has_to_make_room(ops in prop::collection::vec(any::<u8>(), 0..100)) {
+        fuzz::store_ops(&ops);
     }
 }
