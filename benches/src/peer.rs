@@ -18,6 +18,9 @@ use serde_json::Value;
 /// Watches an empty list and then `chunks`, into a reflector's store.
 pub fn watch_to_store(chunks: &[Bytes]) -> Store<Pod> {
     let chunks = chunks.to_vec();
+    let runtime = runtime();
+    // The client starts a task when it is made.
+    let _entered = runtime.enter();
     let client = client(move |request: &Request<Body>| {
         let watch = request.uri().query().is_some_and(|query| query.contains("watch="));
         if watch { endless(chunks.clone()) } else { whole(Bytes::from_static(EMPTY)) }
@@ -25,7 +28,7 @@ pub fn watch_to_store(chunks: &[Bytes]) -> Store<Pod> {
     let (store, writer) = reflector::store();
     let watch = watcher(Api::<Pod>::all(client), watcher::Config::default());
     let mut events = std::pin::pin!(watch.reflect(writer).applied_objects());
-    runtime().block_on(async {
+    runtime.block_on(async {
         let mut seen = 0;
         while seen < WATCHED {
             events.try_next().await.expect("the watch is whole");
@@ -41,6 +44,8 @@ pub const WATCHED: usize = 19_800;
 /// Lists `body` into a reflector's store.
 pub fn list_to_store(body: &Bytes) -> Store<Pod> {
     let body = body.clone();
+    let runtime = runtime();
+    let _entered = runtime.enter();
     let client = client(move |request: &Request<Body>| {
         let watch = request.uri().query().is_some_and(|query| query.contains("watch="));
         if watch { endless(Vec::new()) } else { whole(body.clone()) }
@@ -48,7 +53,7 @@ pub fn list_to_store(body: &Bytes) -> Store<Pod> {
     let (store, writer) = reflector::store();
     let config = watcher::Config { page_size: None, ..watcher::Config::default() };
     let mut events = std::pin::pin!(watcher(Api::<Pod>::all(client), config).reflect(writer));
-    runtime().block_on(async {
+    runtime.block_on(async {
         while !matches!(events.try_next().await.expect("the list is whole"), Some(watcher::Event::InitDone)) {}
     });
     store
@@ -56,12 +61,14 @@ pub fn list_to_store(body: &Bytes) -> Store<Pod> {
 
 /// Puts `names` into the scheduler and takes them all out again.
 pub fn queue(names: &[String]) -> usize {
-    let far = tokio::time::Instant::now;
+    let runtime = runtime();
+    let _entered = runtime.enter();
+    let now = tokio::time::Instant::now();
     let requests: Vec<_> = names
         .iter()
-        .map(|name| ScheduleRequest { message: ObjectRef::<ConfigMap>::new(name).within("default"), run_at: far() })
+        .map(|name| ScheduleRequest { message: ObjectRef::<ConfigMap>::new(name).within("default"), run_at: now })
         .collect();
-    runtime().block_on(async {
+    runtime.block_on(async {
         let open = stream::iter(requests).chain(stream::pending());
         scheduler(open).take(names.len()).count().await
     })
