@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
-use crate::error::{Error, NetworkError, NetworkErrorKind};
+use crate::error::{Error, NetworkError};
 use crate::exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 use crate::machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 use crate::time::{Now, Time};
@@ -89,10 +89,7 @@ impl Call {
     fn closed(&mut self, result: Result<(), NetworkError>, out: &mut Outbox<CallOutput>) {
         let whole = match (result, std::mem::replace(&mut self.state, State::Done)) {
             (Ok(()), State::Receiving { answer, .. }) => Ok(answer),
-            (Ok(()), _) => {
-                let message = "the exchange ended before the head of an answer";
-                Err(NetworkError::new(NetworkErrorKind::Protocol, message).into())
-            }
+            (Ok(()), _) => Err(NetworkError::no_answer().into()),
             (Err(error), _) => Err(error.into()),
         };
         out.push(CallOutput::Done(whole));
@@ -198,6 +195,7 @@ mod tests {
 
     use super::*;
     use crate::error::BodyProblem;
+    use crate::error::NetworkErrorKind;
     use crate::laws::{self, Move};
     use crate::response;
 

@@ -100,6 +100,11 @@ impl Error {
         self.code() == Some(410) || self.status().is_some_and(Status::is_expired)
     }
 
+    /// Whether the server has not seen the asked resource version yet.
+    pub fn is_resource_version_too_large(&self) -> bool {
+        self.status().is_some_and(Status::is_resource_version_too_large)
+    }
+
     /// How long the server asks to wait before the request is sent again.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -206,6 +211,11 @@ impl NetworkError {
     /// A failure at `kind`, as the transport words it.
     pub fn new(kind: NetworkErrorKind, message: impl Into<Box<str>>) -> Self {
         Self { kind, message: message.into() }
+    }
+
+    /// An exchange that ended in order, and answered nothing.
+    pub(crate) fn no_answer() -> Self {
+        Self::new(NetworkErrorKind::Protocol, "the exchange ended before the head of an answer")
     }
 }
 

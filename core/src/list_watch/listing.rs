@@ -102,10 +102,7 @@ impl ListWatch {
             // A refusal that is cut short has said enough.
             (_, Reading::Refusal(answer)) => Err(refusal(&answer, "a list")),
             (Err(error), _) => Err(error.into()),
-            (Ok(()), Reading::Head) => {
-                let message = "the exchange ended before the head of an answer";
-                Err(NetworkError::new(NetworkErrorKind::Protocol, message).into())
-            }
+            (Ok(()), Reading::Head) => Err(NetworkError::no_answer().into()),
             (Ok(()), Reading::Items(mut body)) => body.finish(StatusCode::OK.as_u16()),
         };
         match read {
@@ -136,8 +133,7 @@ impl ListWatch {
     }
 
     fn list_failed(&mut self, now: Now, page: Page, error: Error, out: &mut Outbox<WatchOutput>) {
-        let too_new = error.status().is_some_and(crate::Status::is_resource_version_too_large);
-        if too_new || error.is_expired() {
+        if error.is_resource_version_too_large() || error.is_expired() {
             self.list_version = ListVersion::MostRecent;
         }
         let next = if error.is_expired() && page.token.is_some() {

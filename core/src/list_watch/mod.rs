@@ -16,7 +16,6 @@ use crate::frame::Faulty;
 use crate::machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 use crate::object::Object;
 use crate::request::ListVersion;
-use crate::status::Status;
 use crate::time::{Now, Time};
 
 pub use config::WatchConfig;
@@ -190,8 +189,7 @@ impl ListWatch {
     /// Reports a failure, and tries again after a delay that is no shorter than the server asks for.
     fn fail(&mut self, now: Now, error: Error, next: Next, out: &mut Outbox<WatchOutput>) {
         let asked = error.retry_after().unwrap_or_default().min(MAX_RETRY_AFTER);
-        let too_new = error.status().is_some_and(Status::is_resource_version_too_large);
-        let least = if too_new { TOO_NEW } else { Duration::ZERO };
+        let least = if error.is_resource_version_too_large() { TOO_NEW } else { Duration::ZERO };
         let retry_in = self.backoff.fail().max(asked).max(least);
         say(out, WatchEvent::Failed { error, retry_in });
         self.wait(now.mono + retry_in, next);

@@ -1,18 +1,20 @@
+mod endings;
+mod properties;
+mod streaming;
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use k8s_openapi::api::core::v1::Pod;
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::error::{BodyProblem, NetworkError, NetworkErrorKind};
-use crate::laws::{self, Move};
 use crate::request::Requests;
 use crate::resource::KnownResource;
 
-pub(crate) fn config() -> WatchConfig {
+fn config() -> WatchConfig {
     WatchConfig::new(Requests::new(Pod::resource_type(), Some("ns")))
 }
 
@@ -20,11 +22,11 @@ fn paged() -> WatchConfig {
     WatchConfig { streaming: false, ..config() }
 }
 
-pub(crate) fn pod(name: &str, version: u32) -> Value {
+fn pod(name: &str, version: u32) -> Value {
     json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": version.to_string()}})
 }
 
-pub(crate) fn event(kind: &str, object: &Value) -> String {
+fn event(kind: &str, object: &Value) -> String {
     format!("{}\n", json!({"type": kind, "object": object}))
 }
 
@@ -486,101 +488,6 @@ fn an_event_over_the_limit_is_one_error_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_streaming_list_is_complete_at_its_bookmark_and_goes_on_as_a_watch() {
-    let mut peer = Peer::new(config());
-    let (ticket, uri) = peer.open();
-    assert!(
-        uri.contains("sendInitialEvents=true&resourceVersionMatch=NotOlderThan") && !uri.contains("resourceVersion=")
-    );
-    peer.send(ticket, &(event("ADDED", &pod("a", 3)) + &event("ADDED", &pod("b", 2))));
-    peer.send(ticket, &event("BOOKMARK", &json!({"metadata": {"resourceVersion": "4"}})));
-    assert_eq!(peer.said(), ["restarted", "listed a@3", "listed b@2"]);
-    peer.send(ticket, &(initial_end(9) + &event("ADDED", &pod("c", 10))));
-    assert_eq!(peer.said(), ["synced 9", "applied c@10"]);
-    peer.close(ticket);
-    let (_, again) = peer.open();
-    assert!(again.contains("resourceVersion=10") && !again.contains("sendInitialEvents"), "{again}");
-}
-
-#[test]
-fn a_server_without_streaming_lists_is_asked_for_pages_from_then_on() {
-    let mut peer = Peer::new(config());
-    peer.answer(422, &status(422, "Invalid", "sendInitialEvents: Forbidden").to_string());
-    peer.answer(200, &list("5", "", &[]));
-    assert_eq!(peer.said(), ["restarted", "restarted", "synced 5"]);
-    let (ticket, _) = peer.open();
-    peer.send(ticket, &event("ERROR", &status(410, "Expired", "")));
-    let (_, _, again) = peer.request();
-    assert_eq!(again, "/api/v1/namespaces/ns/pods?limit=500");
-}
-
-#[test]
-fn a_streaming_list_that_never_ends_gives_way_to_pages_that_are_remembered() {
-    let mut peer = Peer::new(config());
-    for _ in 0..2 {
-        let (ticket, uri) = peer.open();
-        assert!(uri.contains("sendInitialEvents"), "{uri}");
-        peer.send(ticket, &event("ADDED", &pod("a", 3)));
-    }
-    let (at, uri) = peer.answer(200, &list("5", "", &[pod("a", 3)]));
-    assert_eq!(uri, "/api/v1/namespaces/ns/pods?limit=500");
-    assert!(at < Time::from_secs(60), "{at:?}");
-    assert_eq!(peer.cancelled.len(), 2);
-}
-
-#[test]
-fn a_streaming_list_that_sends_changes_for_ever_and_no_end_is_given_up_too() {
-    let mut peer = Peer::new(config());
-    for _ in 0..2 {
-        let (ticket, _) = peer.open();
-        for version in 0.. {
-            peer.wait(Duration::from_secs(5));
-            if peer.cancelled.last() == Some(&ticket) {
-                break;
-            }
-            assert!(version < 100, "it is never given up");
-            peer.send(ticket, &event("ADDED", &pod("a", version)));
-        }
-    }
-    let (.., uri) = peer.request();
-    assert!(!uri.contains("watch"), "{uri}");
-}
-
-#[test]
-fn a_streaming_list_that_breaks_off_starts_over() {
-    let mut peer = Peer::new(config());
-    let (ticket, _) = peer.open();
-    peer.send(ticket, &event("ADDED", &pod("a", 3)));
-    peer.lose(ticket);
-    let (ticket, uri) = peer.open();
-    assert!(uri.contains("sendInitialEvents"), "{uri}");
-    peer.send(ticket, &(event("ADDED", &pod("b", 3)) + &initial_end(9)));
-    assert_eq!(
-        peer.said(),
-        ["restarted", "listed a@3", "failed connection lost: reset", "restarted", "listed b@3", "synced 9"]
-    );
-}
-
-#[test]
-fn streaming_lists_that_break_off_again_and_again_give_way_to_pages() {
-    let mut peer = Peer::new(config());
-    for word in ["", "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}\n"] {
-        let (ticket, _) = peer.open();
-        peer.send(ticket, word);
-        if word.is_empty() {
-            peer.lose(ticket);
-        }
-    }
-    let (.., uri) = peer.request();
-    assert!(!uri.contains("watch"), "{uri}");
-    let mut peer = Peer::new(config());
-    let (ticket, _) = peer.open();
-    peer.send(ticket, &event("ERROR", &json!({"kind": "Status", "reason": "Invalid", "message": "no"})));
-    let (.., uri) = peer.request();
-    assert!(!uri.contains("watch"), "{uri}");
-}
-
-#[test]
 fn metadata_alone_is_asked_for_by_the_accept_header() {
     let config = WatchConfig { metadata_only: true, ..paged() };
     let mut out = Outbox::new();
@@ -607,300 +514,4 @@ fn a_broken_event_says_what_is_wrong() {
     assert!(peer.said()[0].contains(&BodyProblem::Truncated.to_string()));
     let (_, uri) = peer.open();
     assert!(uri.contains("resourceVersion=5"));
-}
-
-/// The times between the next `count` requests, all of which are watches that `answer` deals with.
-fn gaps(peer: &mut Peer, count: usize, mut answer: impl FnMut(&mut Peer, Ticket)) -> Vec<Duration> {
-    let mut gaps = Vec::new();
-    for _ in 0..count {
-        let before = peer.now.mono;
-        let (at, ticket, uri) = peer.request();
-        assert!(uri.contains("watch=true"), "{uri}");
-        gaps.push(at.since(before));
-        answer(peer, ticket);
-    }
-    gaps
-}
-
-#[test]
-fn a_bookmark_that_gets_no_further_is_no_progress() {
-    let (mut peer, ticket) = watching(paged());
-    let stuck =
-        event("BOOKMARK", &json!({"metadata": {"resourceVersion": "5"}})) + &event("ERROR", &status(500, "", "x"));
-    peer.send(ticket, &stuck);
-    gaps(&mut peer, 2, |peer, ticket| {
-        peer.head(ticket, 200, &[]);
-        peer.send(ticket, &stuck);
-    });
-    let (.., uri) = peer.request();
-    assert!(!uri.contains("watch"), "the same place is asked for without end: {uri}");
-    let (mut peer, ticket) = watching(paged());
-    peer.close(ticket);
-    let gaps = gaps(&mut peer, 8, |peer, ticket| {
-        peer.head(ticket, 200, &[]);
-        peer.send(ticket, &event("ADDED", &pod("a", 5)));
-        peer.lose(ticket);
-    });
-    assert!(gaps.last() > Some(&Duration::from_secs(30)), "{gaps:?}");
-}
-
-#[test]
-fn an_overloaded_server_is_not_asked_for_a_list_on_top() {
-    let (mut peer, ticket) = watching(paged());
-    peer.lose(ticket);
-    for code in [503, 429, 500, 403, 401, 503, 502, 504] {
-        gaps(&mut peer, 1, |peer, ticket| {
-            peer.head(ticket, code, &[]);
-            peer.close(ticket);
-        });
-    }
-    let (.., uri) = peer.request();
-    assert!(uri.contains("resourceVersion=5"), "{uri}");
-}
-
-#[test]
-fn a_watch_of_a_type_that_is_gone_leads_to_a_list() {
-    let (mut peer, ticket) = watching(paged());
-    peer.close(ticket);
-    let (_, uri) = peer.answer(404, &status(404, "NotFound", "no").to_string());
-    assert!(uri.contains("watch"), "{uri}");
-    let (.., uri) = peer.request();
-    assert!(!uri.contains("watch"), "{uri}");
-}
-
-#[test]
-fn quiet_watches_that_end_in_order_are_resumed_at_once() {
-    let (mut peer, ticket) = watching(paged());
-    peer.wait(Duration::from_secs(3));
-    peer.close(ticket);
-    let gaps = gaps(&mut peer, 10, |peer, ticket| {
-        peer.head(ticket, 200, &[]);
-        peer.wait(Duration::from_secs(3));
-        peer.close(ticket);
-    });
-    assert_eq!(gaps, [Duration::ZERO; 10]);
-    assert_eq!(peer.said(), Vec::<String>::new());
-}
-
-#[test]
-fn quiet_watches_that_something_between_resets_are_resumed_within_a_second() {
-    let (mut peer, ticket) = watching(paged());
-    peer.wait(Duration::from_secs(15));
-    peer.lose(ticket);
-    let gaps = gaps(&mut peer, 10, |peer, ticket| {
-        peer.head(ticket, 200, &[]);
-        peer.wait(Duration::from_secs(15));
-        peer.lose(ticket);
-    });
-    assert!(gaps.iter().all(|gap| *gap <= Duration::from_secs(1)), "{gaps:?}");
-}
-
-#[test]
-fn a_line_that_is_no_event_is_passed_by_a_list_when_it_comes_again() {
-    let (mut peer, ticket) = watching(paged());
-    let broken = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{,}}}\n";
-    peer.send(ticket, broken);
-    gaps(&mut peer, 2, |peer, ticket| {
-        peer.head(ticket, 200, &[]);
-        peer.send(ticket, broken);
-    });
-    let (.., uri) = peer.request();
-    assert!(!uri.contains("watch"), "{uri}");
-}
-
-#[test]
-fn a_connection_that_breaks_in_the_middle_of_an_event_is_only_lost() {
-    let (mut peer, ticket) = watching(paged());
-    peer.close(ticket);
-    gaps(&mut peer, 10, |peer, ticket| {
-        peer.head(ticket, 200, &[]);
-        peer.send(ticket, "{\"type\":\"ADDED\",\"object\":{\"meta");
-        peer.close(ticket);
-    });
-    let (.., uri) = peer.request();
-    assert!(uri.contains("resourceVersion=5"), "{uri}");
-}
-
-#[test]
-fn a_server_cannot_put_off_a_request_for_ever() {
-    let mut peer = Peer::new(paged());
-    let (_, ticket, _) = peer.request();
-    peer.head(ticket, 503, &[(header::RETRY_AFTER, "4000000000")]);
-    peer.close(ticket);
-    let (at, ..) = peer.request();
-    assert_eq!(at, Time::from_secs(600));
-}
-
-#[test]
-fn a_failure_says_when_it_is_tried_again() {
-    let too_large = status(504, "Timeout", "Too large resource version: 5, current: 3").to_string();
-    let mut machine = ListWatch::new(paged(), 1, 7);
-    let mut out = Outbox::new();
-    let _ = machine.step(Now::default(), None, &mut out);
-    let ticket = machine.ticket().unwrap();
-    for event in [
-        HttpEvent::Responded { ticket, status: StatusCode::GATEWAY_TIMEOUT, headers: HeaderMap::new() },
-        HttpEvent::Received { ticket, bytes: too_large.into() },
-        HttpEvent::Closed { ticket, result: Ok(()) },
-    ] {
-        let _ = machine.step(Now::default(), Some(WatchInput::Http(event)), &mut out);
-    }
-    let said = out.into_iter().find_map(|output| match output {
-        WatchOutput::Event(WatchEvent::Failed { retry_in, .. }) => Some(retry_in),
-        _ => None,
-    });
-    let until = machine.deadline().unwrap().at.since(Time::ZERO);
-    assert_eq!(said, Some(until));
-    assert!(until >= Duration::from_secs(1), "a version that is not there yet is asked for too soon: {until:?}");
-}
-
-#[test]
-fn watches_that_expire_again_and_again_are_a_failure() {
-    let mut peer = Peer::new(paged());
-    for _ in 0..3 {
-        peer.answer(200, &list("5", "", &[]));
-        peer.answer(410, &status(410, "Expired", "too old").to_string());
-    }
-    assert!(peer.said().iter().any(|said| said.starts_with("failed too old")));
-}
-
-#[test]
-fn a_refusal_that_stops_half_way_keeps_its_code() {
-    let mut peer = Peer::new(paged());
-    let (_, ticket, _) = peer.request();
-    peer.head(ticket, 403, &[]);
-    peer.send(ticket, "{\"kind\":");
-    peer.request();
-    assert!(peer.said()[1].starts_with("failed HTTP 403 with a truncated body"));
-    assert_eq!(peer.cancelled, [ticket]);
-}
-
-#[test]
-fn events_in_no_order_do_not_say_where_to_go_on() {
-    for version in ["", "0"] {
-        let mut peer = Peer::new(paged());
-        peer.answer(200, &list(version, "", &[]));
-        let (ticket, uri) = peer.open();
-        assert!(!uri.contains("resourceVersion"), "{uri}");
-        peer.send(ticket, &(event("ADDED", &pod("a", 9)) + &event("ADDED", &pod("b", 3))));
-        peer.wait(Duration::from_secs(5));
-        peer.close(ticket);
-        let (.., uri) = peer.request();
-        assert!(!uri.contains("watch"), "what came between 3 and 9 would be missed: {uri}");
-        let (mut peer, bookmark) = (Peer::new(paged()), json!({"metadata": {"resourceVersion": "12"}}));
-        peer.answer(200, &list(version, "", &[]));
-        let (ticket, _) = peer.open();
-        peer.send(ticket, &(event("ADDED", &pod("a", 9)) + &event("BOOKMARK", &bookmark)));
-        peer.wait(Duration::from_secs(5));
-        peer.close(ticket);
-        assert!(peer.open().1.contains("resourceVersion=12"));
-    }
-}
-
-/// What a server may do next to whatever is asked.
-#[derive(Clone, Debug)]
-enum Turn {
-    Head(u16),
-    Send(Vec<u8>),
-    Close(bool),
-    Wait(u64),
-}
-
-fn turn() -> impl Strategy<Value = Turn> {
-    let texts = prop_oneof![
-        Just(event("ADDED", &pod("a", 6))),
-        Just(event("DELETED", &pod("a", 7))),
-        Just(initial_end(9)),
-        Just(event("ERROR", &status(410, "Expired", ""))),
-        Just(event("ERROR", &status(500, "InternalError", ""))),
-        Just(list("5", "", &[pod("a", 1)])),
-        Just(list("5", "c1", &[pod("b", 1)])),
-        Just(status(429, "TooManyRequests", "").to_string()),
-        Just("<html>".to_owned()),
-    ];
-    prop_oneof![
-        2 => prop::sample::select(vec![200, 200, 200, 410, 429, 503, 404, 422]).prop_map(Turn::Head),
-        4 => texts.prop_map(|text| Turn::Send(text.into_bytes())),
-        2 => any::<bool>().prop_map(Turn::Close),
-        2 => prop::sample::select(vec![1, 500, 20_000, 120_000, 700_000]).prop_map(Turn::Wait),
-    ]
-}
-
-/// The turns as inputs that answer the request which is open at that point.
-fn script(make: impl Fn() -> ListWatch, turns: &[Turn]) -> Vec<Move<WatchInput>> {
-    let mut script = Vec::new();
-    let mut ticket = None;
-    for turn in turns {
-        let trace = laws::run(&mut make(), script.iter().cloned());
-        for output in trace.into_iter().flat_map(|(_, outputs, _)| outputs) {
-            if let WatchOutput::Http(HttpEffect::Send { ticket: sent, .. }) = output {
-                ticket = Some(sent);
-            }
-        }
-        let Some(ticket) = ticket else { continue };
-        let error = NetworkError::new(NetworkErrorKind::Lost, "reset");
-        script.push(match turn {
-            Turn::Wait(millis) => Move::Wait(Duration::from_millis(*millis)),
-            Turn::Head(code) => {
-                let status = StatusCode::from_u16(*code).unwrap();
-                Move::Input(WatchInput::Http(HttpEvent::Responded { ticket, status, headers: HeaderMap::new() }))
-            }
-            Turn::Send(bytes) => {
-                Move::Input(WatchInput::Http(HttpEvent::Received { ticket, bytes: bytes.clone().into() }))
-            }
-            Turn::Close(ok) => {
-                let result = if *ok { Ok(()) } else { Err(error) };
-                Move::Input(WatchInput::Http(HttpEvent::Closed { ticket, result }))
-            }
-        });
-    }
-    script
-}
-
-fn stale() -> Vec<WatchInput> {
-    let ticket = Tickets::new(99).issue();
-    let bytes = Bytes::from(event("ADDED", &pod("stale", 1)));
-    [
-        HttpEvent::Responded { ticket, status: StatusCode::OK, headers: HeaderMap::new() },
-        HttpEvent::Received { ticket, bytes },
-        HttpEvent::Closed { ticket, result: Ok(()) },
-    ]
-    .map(WatchInput::Http)
-    .to_vec()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn the_laws_of_machines_hold(turns in prop::collection::vec(turn(), 0..25), streaming: bool, seed: u64) {
-        let make = || ListWatch::new(WatchConfig { streaming, ..config() }, 1, seed);
-        let script = script(make, &turns);
-        laws::same_inputs_same_outputs(make, &script);
-        laws::stale_inputs_change_nothing(make, &script, &stale());
-        let stopped: Vec<_> = script.iter().cloned().chain([Move::Input(WatchInput::Stopped)]).collect();
-        laws::ended_stays_ended(&mut make(), &stopped, &script);
-    }
-
-    #[test]
-    fn how_the_bytes_are_cut_changes_nothing(turns in prop::collection::vec(turn(), 0..25), streaming: bool, size in 1..40_usize) {
-        let make = || ListWatch::new(WatchConfig { streaming, ..config() }, 1, 3);
-        let whole = script(make, &turns);
-        let mut cut = Vec::new();
-        for step in &whole {
-            match step {
-                Move::Input(WatchInput::Http(HttpEvent::Received { ticket, bytes })) => cut.extend(
-                    bytes.chunks(size).map(|piece| {
-                        let bytes = Bytes::copy_from_slice(piece);
-                        Move::Input(WatchInput::Http(HttpEvent::Received { ticket: *ticket, bytes }))
-                    }),
-                ),
-                step => cut.push(step.clone()),
-            }
-        }
-        let said = |script: Vec<Move<WatchInput>>| -> Vec<_> {
-            laws::run(&mut make(), script).into_iter().flat_map(|(at, said, _)| said.into_iter().map(move |said| (at, said))).collect()
-        };
-        prop_assert_eq!(said(whole), said(cut));
-    }
 }

@@ -10,7 +10,6 @@ use crate::error::{BodyProblem, Error, NetworkError, NetworkErrorKind};
 use crate::exchange::{Answer, HttpEffect, HttpEvent};
 use crate::frame::{Bookmark, Frame, Frames};
 use crate::machine::{Deadline, Outbox, Ticket};
-use crate::status::Status;
 use crate::time::{Now, Time};
 
 /// A watch under way.
@@ -177,10 +176,7 @@ impl ListWatch {
         let end = match (result, reading) {
             (_, Reading::Refusal(answer)) => End::Refused(refusal(&answer, "a watch")),
             (Err(error), Reading::Head) => End::Lost(error.into()),
-            (Ok(()), Reading::Head) => {
-                let message = "the exchange ended before the head of an answer";
-                End::Lost(NetworkError::new(NetworkErrorKind::Protocol, message).into())
-            }
+            (Ok(()), Reading::Head) => End::Lost(NetworkError::no_answer().into()),
             (result, Reading::Events(mut frames)) => {
                 let rest = frames.finish();
                 match (self.take_frames(&mut watching, rest, out), result) {
@@ -370,8 +366,7 @@ fn is_unsupported(error: &Error) -> bool {
 
 /// Whether a refusal has to do with the server's state, or with credentials, and not with what was asked for.
 fn is_passing(error: &Error) -> bool {
-    let too_new = error.status().is_some_and(Status::is_resource_version_too_large);
-    !too_new && (!error.is_permanent() || matches!(error.code(), Some(401 | 403)))
+    !error.is_resource_version_too_large() && (!error.is_permanent() || matches!(error.code(), Some(401 | 403)))
 }
 
 fn is_truncated(error: &Error) -> bool {
