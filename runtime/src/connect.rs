@@ -40,14 +40,7 @@ pub async fn load_config(
 
 /// The variables that matter, as the process has them.
 pub fn process_environment() -> Environment {
-    let text = |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE"));
-    Environment {
-        kubeconfig: text("KUBECONFIG"),
-        home: home.map(PathBuf::from),
-        service_host: text("KUBERNETES_SERVICE_HOST"),
-        service_port: text("KUBERNETES_SERVICE_PORT"),
-    }
+    Environment::from_variables(|name| std::env::var_os(name))
 }
 
 /// Makes the requests of machines, which are relative and anonymous, into requests to one server from one identity.

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 
-use super::ReadError;
+use super::{ExecConfig, ReadError};
 use crate::time::Time;
 
 /// Bytes that are not to be shown: no `Debug`, no `Display`.
@@ -37,6 +37,8 @@ pub enum Auth {
     Header(HeaderValue),
     /// A token that a file holds, and that changes from time to time.
     TokenFile(TokenFile),
+    /// What a program prints: a token, a client certificate or both.
+    Exec(Box<ExecConfig>),
 }
 
 impl Auth {
@@ -53,10 +55,10 @@ impl Auth {
         Self::Header(header)
     }
 
-    /// The `Authorization` header to send now, marked as sensitive.
+    /// The `Authorization` header to send now, marked as sensitive. `None` too while a program has yet to be run for it.
     pub fn authorization(&self) -> Option<HeaderValue> {
         match self {
-            Self::Anonymous => None,
+            Self::Anonymous | Self::Exec(_) => None,
             Self::Header(header) => Some(header.clone()),
             Self::TokenFile(file) => Some(file.header.clone()),
         }
@@ -69,6 +71,7 @@ impl fmt::Debug for Auth {
             Self::Anonymous => f.write_str("Anonymous"),
             Self::Header(_) => f.write_str("Header"),
             Self::TokenFile(file) => f.debug_tuple("TokenFile").field(&file.path).finish(),
+            Self::Exec(exec) => f.debug_tuple("Exec").field(exec).finish(),
         }
     }
 }

@@ -104,11 +104,37 @@ pub enum ConfigError {
         /// What is wrong.
         problem: Box<str>,
     },
+    /// A proxy's address cannot be used.
+    #[error("{origin}: {problem}")]
+    InvalidProxy {
+        /// The field and its file, or the variable.
+        origin: Box<str>,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A program that is to fetch credentials is not described as it has to be.
+    #[error("{origin}: {problem}")]
+    InvalidExec {
+        /// The field and its file.
+        origin: Box<str>,
+        /// What is wrong.
+        problem: Box<str>,
+    },
+    /// Impersonation that cannot be asked for, such as that of a group without a user.
+    #[error("{origin}: {problem}")]
+    InvalidImpersonation {
+        /// The field and its file.
+        origin: Box<str>,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// A field asks for what this version cannot do, and passing over it would do something else.
-    #[error("{origin} is not supported")]
+    #[error("{origin} is not supported{instead}")]
     Unsupported {
         /// The field and its file.
         origin: Box<str>,
+        /// What to use in its place, beginning with `: `; empty if there is nothing.
+        instead: &'static str,
     },
 }
 

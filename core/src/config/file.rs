@@ -1,8 +1,10 @@
 //! The format of a kubeconfig file, as lenient as `kubectl` reads it: unknown fields, and `null` anywhere.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::ConfigError;
 
@@ -38,6 +40,10 @@ pub(super) struct Cluster {
     #[serde(deserialize_with = "or_default")]
     pub(super) insecure_skip_tls_verify: bool,
     pub(super) proxy_url: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) disable_compression: bool,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) extensions: Vec<NamedExtension>,
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
@@ -60,18 +66,62 @@ pub(super) struct User {
     pub(super) client_key_data: Option<String>,
     pub(super) username: Option<String>,
     pub(super) password: Option<String>,
-    #[serde(deserialize_with = "is_set")]
-    pub(super) exec: bool,
+    pub(super) exec: Option<Exec>,
     #[serde(deserialize_with = "is_set")]
     pub(super) auth_provider: bool,
-    #[serde(rename = "as", deserialize_with = "is_set")]
-    pub(super) as_user: bool,
-    #[serde(deserialize_with = "is_set")]
-    pub(super) as_uid: bool,
-    #[serde(deserialize_with = "is_set")]
-    pub(super) as_groups: bool,
-    #[serde(deserialize_with = "is_set")]
-    pub(super) as_user_extra: bool,
+    #[serde(rename = "as")]
+    pub(super) as_user: Option<String>,
+    pub(super) as_uid: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) as_groups: Vec<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) as_user_extra: BTreeMap<String, Option<Vec<String>>>,
+}
+
+impl User {
+    /// Whether there is anything but impersonation.
+    pub(super) fn has_credentials(&self) -> bool {
+        let impersonation = Self {
+            as_user: self.as_user.clone(),
+            as_uid: self.as_uid.clone(),
+            as_groups: self.as_groups.clone(),
+            as_user_extra: self.as_user_extra.clone(),
+            ..Self::default()
+        };
+        *self != impersonation
+    }
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Exec {
+    pub(super) command: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) args: Vec<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) env: Vec<ExecEnv>,
+    pub(super) api_version: Option<String>,
+    pub(super) install_hint: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) provide_cluster_info: bool,
+    pub(super) interactive_mode: Option<String>,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct ExecEnv {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) name: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) value: String,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct NamedExtension {
+    #[serde(deserialize_with = "or_default")]
+    pub(super) name: String,
+    pub(super) extension: Option<Value>,
 }
 
 /// Reads YAML or JSON; nothing in the file means nothing is set.
@@ -122,12 +172,12 @@ fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserial
 
 /// Whether a field holds anything; what it holds is not kept.
 fn is_set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    let value = serde_json::Value::deserialize(deserializer)?;
+    let value = Value::deserialize(deserializer)?;
     Ok(match value {
-        serde_json::Value::Null => false,
-        serde_json::Value::String(text) => !text.is_empty(),
-        serde_json::Value::Array(list) => !list.is_empty(),
-        serde_json::Value::Object(map) => !map.is_empty(),
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        Value::Object(map) => !map.is_empty(),
         _ => true,
     })
 }

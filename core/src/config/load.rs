@@ -1,6 +1,8 @@
 //! Finding the configuration, file by file.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 
 use super::resolve::{Draft, Wanted, What};
@@ -9,7 +11,9 @@ use crate::machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 use crate::time::{Now, Time};
 
 /// The variables of the process's environment that matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+///
+/// Which proxies there are is left out of its `Debug`: their addresses may hold passwords.
+#[derive(Clone, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "made with struct update syntax")]
 pub struct Environment {
     /// `KUBECONFIG`: a list of files, separated as in `PATH`.
@@ -20,6 +24,48 @@ pub struct Environment {
     pub service_host: Option<String>,
     /// `KUBERNETES_SERVICE_PORT`.
     pub service_port: Option<String>,
+    /// `HTTPS_PROXY`, else `https_proxy`: the proxy for servers with `https`.
+    pub https_proxy: Option<String>,
+    /// `HTTP_PROXY`, else `http_proxy`: the proxy for servers with `http`, and never for others.
+    pub http_proxy: Option<String>,
+    /// `NO_PROXY`, else `no_proxy`: names, domains, addresses and networks that are reached without a proxy.
+    pub no_proxy: Option<String>,
+}
+
+impl Environment {
+    /// The environment in which variables have those values; `variable` is asked for each by name.
+    ///
+    /// ```
+    /// use cloudcoil_core::config::Environment;
+    ///
+    /// let environment = Environment::from_variables(|name| (name == "https_proxy").then(|| "http://px:3128".into()));
+    /// assert_eq!(environment.https_proxy.as_deref(), Some("http://px:3128"));
+    /// ```
+    pub fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
+        Self {
+            kubeconfig: text("KUBECONFIG"),
+            home: set("HOME").or_else(|| set("USERPROFILE")).map(PathBuf::from),
+            service_host: text("KUBERNETES_SERVICE_HOST"),
+            service_port: text("KUBERNETES_SERVICE_PORT"),
+            https_proxy: text("HTTPS_PROXY").or_else(|| text("https_proxy")),
+            http_proxy: text("HTTP_PROXY").or_else(|| text("http_proxy")),
+            no_proxy: text("NO_PROXY").or_else(|| text("no_proxy")),
+        }
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("kubeconfig", &self.kubeconfig)
+            .field("home", &self.home)
+            .field("service_host", &self.service_host)
+            .field("service_port", &self.service_port)
+            .field("no_proxy", &self.no_proxy)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What is asked for, before the environment has a say.
@@ -144,6 +190,9 @@ impl ConfigLoad {
         };
         match draft {
             Ok(mut draft) => {
+                if let Err(error) = draft.add_proxy(&self.environment) {
+                    return self.end(Err(error), out);
+                }
                 out.extend(draft.warnings.drain(..).map(ConfigOutput::Warn));
                 self.read_named(Box::new(draft), out);
             }

@@ -6,9 +6,12 @@
 mod auth;
 mod certificate;
 mod error;
+mod exec;
 mod file;
+mod impersonation;
 mod kubeconfig;
 mod load;
+mod proxy;
 mod resolve;
 mod server;
 
@@ -19,8 +22,11 @@ use http::Uri;
 pub use auth::{Auth, Secret, TokenFile};
 pub use certificate::validity as certificate_validity;
 pub use error::{ConfigError, ConfigWarning, ReadError};
+pub use exec::{ExecCluster, ExecConfig, ExecVersion, InteractiveMode};
+pub use impersonation::Impersonation;
 pub use kubeconfig::Kubeconfig;
 pub use load::{ConfigInput, ConfigLoad, ConfigOutput, ConfigSource, Environment};
+pub use proxy::{Proxy, ProxyCredentials, ProxyScheme};
 
 /// Where the API server is, how it is known, and how one is known to it. All that a transport needs.
 ///
@@ -44,6 +50,12 @@ pub struct Config {
     pub tls: Tls,
     /// What goes into the `Authorization` header; [`Auth::Anonymous`] when the scheme is `http`, as with `kubectl`.
     pub auth: Auth,
+    /// In whose name requests are made; nobody else's by default.
+    pub impersonation: Impersonation,
+    /// The proxy that every connection goes through: `proxy-url`, or what the environment has for this server.
+    pub proxy: Option<Proxy>,
+    /// Do not ask for compressed answers.
+    pub disable_compression: bool,
 }
 
 impl Config {
@@ -56,7 +68,19 @@ impl Config {
             origin: "the address given".into(),
             problem: problem.into(),
         })?;
-        Ok(Self { server, namespace: DEFAULT_NAMESPACE.to_owned(), tls: Tls::default(), auth: Auth::Anonymous })
+        Ok(Self::anonymous(server))
+    }
+
+    fn anonymous(server: Uri) -> Self {
+        Self {
+            server,
+            namespace: DEFAULT_NAMESPACE.to_owned(),
+            tls: Tls::default(),
+            auth: Auth::Anonymous,
+            impersonation: Impersonation::default(),
+            proxy: None,
+            disable_compression: false,
+        }
     }
 
     /// Whether the connection is encrypted.
@@ -72,6 +96,9 @@ impl fmt::Debug for Config {
             .field("namespace", &self.namespace)
             .field("tls", &self.tls)
             .field("auth", &self.auth)
+            .field("impersonation", &self.impersonation)
+            .field("proxy", &self.proxy)
+            .field("disable_compression", &self.disable_compression)
             .finish()
     }
 }

@@ -6,15 +6,19 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::file::{Cluster, User};
+use super::file::{Cluster, Exec, User};
 use super::kubeconfig::Entry;
-use super::{Auth, Config, ConfigError, ConfigWarning, DEFAULT_NAMESPACE, Identity, Kubeconfig, Pem, Secret, Tls};
-use super::{TokenFile, server};
+use super::{
+    Auth, Config, ConfigError, ConfigWarning, Environment, ExecCluster, ExecConfig, ExecVersion, Identity,
+    Impersonation, InteractiveMode, Kubeconfig, Pem, Proxy, Secret, Tls, TokenFile, server,
+};
 
 /// A configuration whose files are still to be read.
 #[derive(Clone)]
 pub(super) struct Draft {
     config: Config,
+    /// What the kubeconfig has, and the field that has it.
+    proxy_url: Option<(Box<str>, String)>,
     certificate: Option<Pem>,
     key: Option<Pem>,
     /// The files, last one first.
@@ -64,9 +68,12 @@ impl Kubeconfig {
         if let Some(namespace) = text(&context.content.namespace) {
             draft.config.namespace = namespace.to_owned();
         }
+        if let Some(user) = user {
+            draft.add_impersonation(user)?;
+        }
         match (user, user_name) {
-            (Some(user), _) if draft.config.is_tls() => draft.add_user(user)?,
-            (Some(user), _) if user.content != User::default() => draft.warnings.push(ConfigWarning::PlainHttp),
+            (Some(user), _) if draft.config.is_tls() => draft.add_user(user, cluster)?,
+            (Some(user), _) if user.content.has_credentials() => draft.warnings.push(ConfigWarning::PlainHttp),
             (None, Some(name)) => {
                 let origin = context.origin("context.user");
                 draft.warnings.push(ConfigWarning::UnknownUser { origin, name: name.into() });
@@ -79,7 +86,7 @@ impl Kubeconfig {
 
 impl Draft {
     fn new(config: Config) -> Self {
-        Self { config, certificate: None, key: None, wanted: Vec::new(), warnings: Vec::new() }
+        Self { config, proxy_url: None, certificate: None, key: None, wanted: Vec::new(), warnings: Vec::new() }
     }
 
     /// The service account of the pod this runs in.
@@ -91,8 +98,7 @@ impl Draft {
             let origin = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT".into();
             ConfigError::InvalidServer { origin, problem: problem.into() }
         })?;
-        let namespace = DEFAULT_NAMESPACE.to_owned();
-        let mut draft = Self::new(Config { server, namespace, tls: Tls::default(), auth: Auth::Anonymous });
+        let mut draft = Self::new(Config::anonymous(server));
         for (what, file, optional) in
             [(What::Namespace, "namespace", true), (What::Ca, "ca.crt", true), (What::Token, "token", false)]
         {
@@ -113,16 +119,14 @@ impl Draft {
             .is_some_and(|Entry { content: user, .. }| either(&user.client_certificate, &user.client_certificate_data));
         let server = server::parse(address, has_ca || has_certificate || fields.insecure_skip_tls_verify)
             .map_err(|problem| ConfigError::InvalidServer { origin, problem: problem.into() })?;
-        if text(&fields.proxy_url).is_some() {
-            return Err(ConfigError::Unsupported { origin: cluster.origin("cluster.proxy-url") });
-        }
         let tls = Tls {
             server_name: text(&fields.tls_server_name).map(ToOwned::to_owned),
             insecure_skip_verify: fields.insecure_skip_tls_verify,
             ..Tls::default()
         };
-        let namespace = DEFAULT_NAMESPACE.to_owned();
-        let mut draft = Self::new(Config { server, namespace, tls, auth: Auth::Anonymous });
+        let mut draft = Self::new(Config { tls, ..Config::anonymous(server) });
+        draft.config.disable_compression = fields.disable_compression;
+        draft.proxy_url = text(&fields.proxy_url).map(|url| (cluster.origin("cluster.proxy-url"), url.to_owned()));
         if draft.config.is_tls() && !draft.config.tls.insecure_skip_verify {
             let field = "cluster.certificate-authority";
             draft.config.tls.ca = draft.pem(
@@ -136,22 +140,88 @@ impl Draft {
         Ok(draft)
     }
 
-    fn add_user(&mut self, user: &Entry<User>) -> Result<(), ConfigError> {
-        let fields = &user.content;
-        for (is_set, field) in [
-            (fields.exec, "user.exec"),
-            (fields.auth_provider, "user.auth-provider"),
-            (fields.as_user, "user.as"),
-            (fields.as_uid, "user.as-uid"),
-            (fields.as_groups, "user.as-groups"),
-            (fields.as_user_extra, "user.as-user-extra"),
-        ] {
-            if is_set {
-                return Err(ConfigError::Unsupported { origin: user.origin(field) });
-            }
+    fn add_user(&mut self, user: &Entry<User>, cluster: &Entry<Cluster>) -> Result<(), ConfigError> {
+        if user.content.auth_provider {
+            let instead = ": Kubernetes dropped it; use an `exec` credential program";
+            return Err(ConfigError::Unsupported { origin: user.origin("user.auth-provider"), instead });
         }
         self.add_identity(user)?;
-        self.add_header(user)
+        self.add_header(user)?;
+        if let Some(exec) = &user.content.exec {
+            let exec = self.exec(user, exec, cluster)?;
+            self.config.auth = Auth::Exec(Box::new(exec));
+        }
+        Ok(())
+    }
+
+    fn exec(&self, user: &Entry<User>, exec: &Exec, cluster: &Entry<Cluster>) -> Result<ExecConfig, ConfigError> {
+        let missing = |field: &str| ConfigError::Missing { origin: user.origin(field) };
+        let invalid = |field: &str, problem: &str| ConfigError::InvalidExec {
+            origin: user.origin(field),
+            problem: problem.into(),
+        };
+        let command = text(&exec.command).ok_or_else(|| missing("user.exec.command"))?;
+        let version = text(&exec.api_version).ok_or_else(|| missing("user.exec.apiVersion"))?;
+        let api_version = ExecVersion::parse(version).ok_or_else(|| {
+            invalid(
+                "user.exec.apiVersion",
+                "neither client.authentication.k8s.io/v1 nor client.authentication.k8s.io/v1beta1",
+            )
+        })?;
+        if exec.env.iter().any(|variable| variable.name.is_empty()) {
+            return Err(missing("user.exec.env[].name"));
+        }
+        let interactive_mode = match text(&exec.interactive_mode) {
+            None if api_version == ExecVersion::V1 => return Err(missing("user.exec.interactiveMode")),
+            None => InteractiveMode::IfAvailable,
+            Some(mode) => InteractiveMode::parse(mode)
+                .ok_or_else(|| invalid("user.exec.interactiveMode", "none of Never, IfAvailable and Always"))?,
+        };
+        Ok(ExecConfig {
+            // A name alone is looked for in `PATH`.
+            command: if command.contains(std::path::is_separator) { user.path(command) } else { command.into() },
+            args: exec.args.clone(),
+            env: exec.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
+            api_version,
+            cluster: exec.provide_cluster_info.then(|| Box::new(exec_cluster(&cluster.content))),
+            interactive_mode,
+            install_hint: text(&exec.install_hint).map(ToOwned::to_owned),
+            origin: user.origin("user.exec"),
+        })
+    }
+
+    /// Impersonation is no secret, and is told over plain `http` too, as `kubectl` does.
+    fn add_impersonation(&mut self, user: &Entry<User>) -> Result<(), ConfigError> {
+        let fields = &user.content;
+        let extra = fields.as_user_extra.iter().map(|(key, values)| (key.clone(), values.clone().unwrap_or_default()));
+        let impersonation = Impersonation {
+            user: text(&fields.as_user).map(ToOwned::to_owned),
+            uid: text(&fields.as_uid).map(ToOwned::to_owned),
+            groups: fields.as_groups.clone(),
+            extra: extra.collect(),
+        };
+        if impersonation.headers().is_none() {
+            let problem = match impersonation.user {
+                None => "as-uid, as-groups and as-user-extra need a user",
+                Some(_) => "a name or value with characters that cannot be sent",
+            };
+            return Err(ConfigError::InvalidImpersonation { origin: user.origin("user.as"), problem });
+        }
+        self.config.impersonation = impersonation;
+        Ok(())
+    }
+
+    /// The proxy that the kubeconfig names, else the one that the environment has for the server.
+    pub(super) fn add_proxy(&mut self, environment: &Environment) -> Result<(), ConfigError> {
+        let (origin, proxy) = match self.proxy_url.take() {
+            Some((origin, url)) => (origin, Proxy::parse(&url)),
+            None => match Proxy::from_environment(environment, &self.config.server) {
+                Some((variable, proxy)) => (variable.into(), proxy),
+                None => return Ok(()),
+            },
+        };
+        self.config.proxy = Some(proxy.map_err(|problem| ConfigError::InvalidProxy { origin, problem })?);
+        Ok(())
     }
 
     fn add_identity(&mut self, user: &Entry<User>) -> Result<(), ConfigError> {
@@ -239,7 +309,26 @@ impl Draft {
         if let (Some(certificate), Some(key)) = (self.certificate, self.key) {
             self.config.tls.identity = Some(Identity { certificate, key });
         }
+        if let Auth::Exec(exec) = &mut self.config.auth
+            && let Some(cluster) = &mut exec.cluster
+        {
+            cluster.certificate_authority.clone_from(&self.config.tls.ca);
+        }
         self.config
+    }
+}
+
+/// What a credential program is told about a cluster.
+fn exec_cluster(cluster: &Cluster) -> ExecCluster {
+    let config = cluster.extensions.iter().find(|extension| extension.name == EXEC_EXTENSION);
+    ExecCluster {
+        server: cluster.server.clone().unwrap_or_default(),
+        tls_server_name: text(&cluster.tls_server_name).map(ToOwned::to_owned),
+        insecure_skip_tls_verify: cluster.insecure_skip_tls_verify,
+        certificate_authority: None,
+        proxy_url: text(&cluster.proxy_url).map(ToOwned::to_owned),
+        disable_compression: cluster.disable_compression,
+        config: config.and_then(|extension| extension.extension.clone()),
     }
 }
 
@@ -264,4 +353,6 @@ fn decode_base64(text: &str) -> Option<Vec<u8>> {
     GeneralPurpose::new(&alphabet::STANDARD, LENIENT).decode(text).ok()
 }
 
+/// The extension of a cluster that is meant for credential programs.
+const EXEC_EXTENSION: &str = "client.authentication.k8s.io/exec";
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
