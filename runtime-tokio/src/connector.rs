@@ -15,7 +15,6 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service as _;
 
 use crate::failure::{connect_failure, tls_failure};
-use crate::tls;
 
 /// Makes connections to one server.
 pub(crate) struct Connector {
@@ -43,7 +42,10 @@ impl Connector {
         tcp.set_keepalive(Some(Duration::from_secs(30)));
         tcp.set_connect_timeout(Some(TIMEOUT));
         let tls = match config.is_tls() {
-            true => Some((TlsConnector::from(Arc::new(tls::client_config(&config.tls)?)), server_name(config)?)),
+            true => {
+                let tls = cloudcoil_tls::client_config(&config.tls, &[b"h2", b"http/1.1"])?;
+                Some((TlsConnector::from(Arc::new(tls)), cloudcoil_tls::server_name(config)?))
+            }
             false => None,
         };
         Ok(Self { server: config.server.clone(), tcp, tls })
@@ -61,20 +63,6 @@ impl Connector {
         let is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok(Connection { io: Box::new(TokioIo::new(tls)), is_http2 })
     }
-}
-
-/// The name that the server's certificate must carry.
-fn server_name(config: &Config) -> Result<ServerName<'static>, ConfigError> {
-    let host = config.server.host().unwrap_or_default();
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    let (name, origin) = match &config.tls.server_name {
-        Some(name) => (name.as_str(), "tls-server-name"),
-        None => (host, "the host in the server's address"),
-    };
-    ServerName::try_from(name.to_owned()).map_err(|error| ConfigError::InvalidServer {
-        origin: origin.into(),
-        problem: format!("{name:?}: {error}").into(),
-    })
 }
 
 /// For each of the TCP connection and the TLS handshake.

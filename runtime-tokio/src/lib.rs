@@ -22,7 +22,6 @@ mod failure;
 mod pool;
 mod runtime;
 mod signal;
-mod tls;
 mod transport;
 
 pub use connect::{Connect, load_config};

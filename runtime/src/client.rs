@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use cloudcoil_core::{
-    Answer, Call, CallInput, CallOutput, Error, HttpEvent, KnownResource, ResourceType, Tickets, Unstructured,
-};
+use cloudcoil_core::{Answer, Call, Error, KnownResource, ResourceType, Tickets, Unstructured};
 use http::Request;
 
-use crate::driver::{Driver, HttpMachine, Port, Said};
+use crate::driver::{Driver, Port};
 use crate::exchanges::Exchanges;
 use crate::{Api, Runtime, Transport};
 
@@ -114,20 +112,5 @@ impl std::fmt::Debug for Client {
             .field("namespace", &self.namespace)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
-    }
-}
-
-impl HttpMachine for Call {
-    type Event = Result<Answer, Error>;
-
-    fn hear(event: HttpEvent) -> CallInput {
-        CallInput::Http(event)
-    }
-
-    fn sort(output: CallOutput) -> Said<Self::Event> {
-        match output {
-            CallOutput::Http(effect) => Said::Effect(effect),
-            CallOutput::Done(result) => Said::Event(result),
-        }
     }
 }

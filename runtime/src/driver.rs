@@ -5,26 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cloudcoil_core::{Deadline, HttpEffect, HttpEvent, Machine, Outbox, Time};
+use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Outbox, Said, Time};
 use futures_util::future::BoxFuture;
 
 use crate::Runtime;
 use crate::exchanges::Exchanges;
-
-/// A machine whose only effects are HTTP; everything else it says is for the one who drives it.
-pub(crate) trait HttpMachine: Machine {
-    /// What it says besides effects.
-    type Event;
-
-    fn hear(event: HttpEvent) -> Self::Input;
-
-    fn sort(output: Self::Output) -> Said<Self::Event>;
-}
-
-pub(crate) enum Said<E> {
-    Effect(HttpEffect),
-    Event(E),
-}
 
 /// Runs a machine for whoever polls it, and only then. Dropping it drops what is in flight.
 pub(crate) struct Driver<M: HttpMachine> {

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use cloudcoil_core::{Deadline, HttpEvent, Machine, Now, Outbox};
-
-use crate::driver::{HttpMachine, Said};
+use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Machine, Now, Outbox, Said};
 
 /// One loop steps it, others read it. It is locked for writing only while it takes a step, and readers are to hold it no
 /// longer than it takes to clone what they want.

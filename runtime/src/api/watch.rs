@@ -5,13 +5,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use cloudcoil_core::{
-    Error, HttpEvent, ListVersion, ListWatch, Object, Resource, WatchConfig, WatchInput, WatchOutput,
-};
+use cloudcoil_core::{Error, ListVersion, ListWatch, Object, Resource, WatchConfig};
 use futures_util::stream::Stream;
 
 use crate::Api;
-use crate::driver::{Driver, HttpMachine, Said};
+use crate::driver::Driver;
 
 /// A watch to be started with [`stream`](Watch::stream).
 #[derive(Debug)]
@@ -151,20 +149,5 @@ impl<K: Resource> Stream for WatchStream<K> {
 impl<K> std::fmt::Debug for WatchStream<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("WatchStream")
-    }
-}
-
-impl HttpMachine for ListWatch {
-    type Event = cloudcoil_core::WatchEvent;
-
-    fn hear(event: HttpEvent) -> WatchInput {
-        WatchInput::Http(event)
-    }
-
-    fn sort(output: WatchOutput) -> Said<Self::Event> {
-        match output {
-            WatchOutput::Http(effect) => Said::Effect(effect),
-            WatchOutput::Event(event) => Said::Event(event),
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use cloudcoil_core::{
-    Error, HttpEvent, Outcome, PassResult, Reconciled, Reconciler, ReconcilerInput, ReconcilerOutput, Resource,
+    Error, Outcome, PassResult, Reconciled, Reconciler, ReconcilerEvent as Event, ReconcilerInput, Resource,
     ResourceKey, Ticket, Verdict,
 };
 use futures_channel::mpsc::UnboundedReceiver;
@@ -15,7 +15,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, join_all};
 
 use super::run::Runs;
-use crate::driver::{Driver, HttpMachine, Said};
+use crate::driver::Driver;
 use crate::informer::AnyInformer;
 use crate::latch::Opener;
 use crate::shared::Shared;
@@ -134,36 +134,6 @@ impl<K: Resource> Task<K> {
 
     fn input(&mut self, input: ReconcilerInput) {
         self.driver.step(Some(input));
-    }
-}
-
-/// What a reconciler says besides effects.
-pub(crate) enum Event {
-    Run { ticket: Ticket, key: ResourceKey },
-    Cancel { ticket: Ticket },
-    Reconciled(Reconciled),
-    CacheLagged { key: ResourceKey },
-    Resync,
-    Stopped,
-}
-
-impl HttpMachine for Reconciler {
-    type Event = Event;
-
-    fn hear(event: HttpEvent) -> ReconcilerInput {
-        ReconcilerInput::Http(event)
-    }
-
-    fn sort(output: ReconcilerOutput) -> Said<Event> {
-        Said::Event(match output {
-            ReconcilerOutput::Http(effect) => return Said::Effect(effect),
-            ReconcilerOutput::Run { ticket, key } => Event::Run { ticket, key },
-            ReconcilerOutput::Cancel { ticket } => Event::Cancel { ticket },
-            ReconcilerOutput::Reconciled(reconciled) => Event::Reconciled(reconciled),
-            ReconcilerOutput::CacheLagged { key } => Event::CacheLagged { key },
-            ReconcilerOutput::Resync => Event::Resync,
-            ReconcilerOutput::Stopped => Event::Stopped,
-        })
     }
 }
 

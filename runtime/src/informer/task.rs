@@ -3,12 +3,12 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use cloudcoil_core::{HttpEvent, Informer, InformerEvent, InformerInput, InformerOutput, Resource};
+use cloudcoil_core::{Informer, InformerEvent, Resource};
 use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::StreamExt as _;
 
 use super::handlers::{Change, Handler, Handlers};
-use crate::driver::{Driver, HttpMachine, Said};
+use crate::driver::Driver;
 use crate::latch::Opener;
 use crate::shared::Shared;
 
@@ -93,21 +93,6 @@ impl<K: Resource> Task<K> {
         self.changes += 1;
         if self.changes.is_multiple_of(TIDY_EVERY) {
             self.handlers.reader.tidy();
-        }
-    }
-}
-
-impl HttpMachine for Informer {
-    type Event = InformerEvent;
-
-    fn hear(event: HttpEvent) -> InformerInput {
-        InformerInput::Http(event)
-    }
-
-    fn sort(output: InformerOutput) -> Said<InformerEvent> {
-        match output {
-            InformerOutput::Http(effect) => Said::Effect(effect),
-            InformerOutput::Event(event) => Said::Event(event),
         }
     }
 }

@@ -1,21 +1,33 @@
-//! TLS as a configuration wants it.
+//! TLS as a configuration wants it, for every transport that speaks it by rustls.
+//!
+//! ```
+//! use cloudcoil_core::config::Config;
+//!
+//! let config = Config::new("https://10.0.0.1:6443").unwrap();
+//! let tls = cloudcoil_tls::client_config(&config.tls, &[b"http/1.1"])?;
+//! let name = cloudcoil_tls::server_name(&config)?;
+//! assert_eq!((tls.alpn_protocols.len(), &*name.to_str()), (1, "10.0.0.1"));
+//! # Ok::<(), cloudcoil_core::config::ConfigError>(())
+//! ```
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-use cloudcoil_runtime::core::config::{ConfigError, Identity, Pem, Tls, certificate_validity};
+use cloudcoil_core::config::{Config, ConfigError, Identity, Pem, Tls, certificate_validity};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
-use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use tokio_rustls::rustls::server::ParsedCertificate;
-use tokio_rustls::rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
 
-/// How a server that speaks HTTP/2 or HTTP/1.1 is to be greeted, and told from an impostor.
-pub(crate) fn client_config(tls: &Tls) -> Result<ClientConfig, ConfigError> {
+/// How a server that speaks one of `protocols`, named as in ALPN and the best first, is to be greeted, and told from an
+/// impostor.
+///
+/// # Errors
+/// [`ConfigError::InvalidPem`], naming the certificate or key at fault.
+pub fn client_config(tls: &Tls, protocols: &[&[u8]]) -> Result<ClientConfig, ConfigError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
@@ -28,8 +40,25 @@ pub(crate) fn client_config(tls: &Tls) -> Result<ClientConfig, ConfigError> {
             .with_client_auth_cert(certificates(certificate)?, private_key(key)?)
             .map_err(|error| invalid(key, format!("not usable with its certificate: {error}")))?,
     };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)
+}
+
+/// The name that the server's certificate must carry.
+///
+/// # Errors
+/// [`ConfigError::InvalidServer`] if it cannot be the name of a server.
+pub fn server_name(config: &Config) -> Result<ServerName<'static>, ConfigError> {
+    let host = config.server.host().unwrap_or_default();
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let (name, origin) = match &config.tls.server_name {
+        Some(name) => (name.as_str(), "tls-server-name"),
+        None => (host, "the host in the server's address"),
+    };
+    ServerName::try_from(name.to_owned()).map_err(|error| ConfigError::InvalidServer {
+        origin: origin.into(),
+        problem: format!("{name:?}: {error}").into(),
+    })
 }
 
 fn verifier(tls: &Tls, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
