@@ -26,6 +26,13 @@ pub trait Runtime: Send + Sync + 'static {
     /// Runs a task to its end, on whichever thread. A panic in it must not reach the caller.
     fn spawn(&self, task: BoxFuture<'static, ()>);
 
+    /// As [`spawn`](Self::spawn), for the run of a handler that works on `object`, such as `Widget ns/a`: a simulation tells by that
+    /// name which handler waits for what never comes.
+    fn spawn_handler(&self, object: &str, task: BoxFuture<'static, ()>) {
+        let _ = object;
+        self.spawn(task);
+    }
+
     /// A number that differs from call to call and from process to process; a simulation draws it from its own seed.
     fn seed(&self) -> u64;
 }

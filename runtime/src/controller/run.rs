@@ -57,7 +57,7 @@ impl<K: Resource> Runs<K> {
                 report.say(ended.unwrap_or_else(|panic| Outcome::panicked(panics::message(&*panic))));
             }
         };
-        self.client.runtime().spawn(task.instrument(span).boxed());
+        self.client.runtime().spawn_handler(&format!("{kind} {key}"), task.instrument(span).boxed());
     }
 
     /// Stops a handler; its end is reported all the same.

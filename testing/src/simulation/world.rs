@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cloudcoil_apiserver::{ApiServer, ServerInput};
 use cloudcoil_core::{
-    Deadline, HttpEffect, HttpEvent, HttpRequest, Machine, NetworkError, NetworkErrorKind, Now, Outbox, Ticket,
+    Answer, Deadline, HttpEffect, HttpEvent, HttpRequest, Machine, NetworkError, NetworkErrorKind, Now, Outbox, Ticket,
     Tickets, Time, UnixTime,
 };
 
@@ -20,6 +20,8 @@ pub trait Process {
 
 /// A world that jumps from one thing that happens to the next. The same seed and the same calls give the same run.
 pub struct World<P> {
+    /// When it began: the wall clock is reckoned from there, so that rounding does not add up.
+    began: Now,
     now: Now,
     server: ApiServer,
     network: Network,
@@ -81,6 +83,7 @@ impl<P: Process> World<P> {
     /// A world around a server, with no process yet.
     pub fn new(server: ApiServer, now: Now, faults: Faults, seed: u64) -> Self {
         Self {
+            began: now,
             now,
             server,
             network: Network::new(faults, seed),
@@ -103,14 +106,19 @@ impl<P: Process> World<P> {
 
     /// Kills a process in the middle of whatever it does, and starts another in its place.
     pub fn replace(&mut self, number: usize, process: P) {
+        self.disconnect(number);
+        let slot = &mut self.processes[number];
+        *slot = Slot { process, deadline: None, incarnation: slot.incarnation + 1, skew: slot.skew, paused: None };
+        self.step_process(number, None);
+    }
+
+    /// Everything that goes on between a process and the server ends, as when a machine loses its power.
+    fn disconnect(&mut self, number: usize) {
         let gone: Vec<_> =
             self.connections.iter().filter(|(_, open)| open.process == number).map(|(ticket, _)| *ticket).collect();
         for connection in gone {
             self.drop_connection(connection);
         }
-        let slot = &mut self.processes[number];
-        *slot = Slot { process, deadline: None, incarnation: slot.incarnation + 1, skew: slot.skew, paused: None };
-        self.step_process(number, None);
     }
 
     /// Lets a process stand still for a while: it hears nothing, and its timers fire late.
@@ -140,20 +148,25 @@ impl<P: Process> World<P> {
 
     /// Has the server answer a request that comes from nowhere, at once, and answers its code.
     pub fn request(&mut self, request: HttpRequest) -> u16 {
+        self.answer(request).map_or(0, |answer| answer.status.as_u16())
+    }
+
+    /// As [`request`](Self::request), with the whole answer; `None` if the server does not answer at once.
+    pub fn answer(&mut self, request: HttpRequest) -> Option<Answer> {
         let ticket = self.tickets.issue();
-        let mut out = Outbox::new();
+        let (mut out, mut others) = (Outbox::new(), Outbox::new());
         let _ = self.server.step(self.now, Some(ServerInput::Requested { ticket, request }), &mut out);
-        let mut code = 0;
-        let mut others = Outbox::new();
+        let mut answer = None;
         for event in out {
             match event {
-                HttpEvent::Responded { status, .. } if event.ticket() == ticket => code = status.as_u16(),
-                event if event.ticket() == ticket => {}
-                event => others.push(event),
+                event if event.ticket() != ticket => others.push(event),
+                HttpEvent::Responded { status, headers, .. } => answer = Some(Answer::new(status, headers)),
+                HttpEvent::Received { bytes, .. } => answer.iter_mut().for_each(|answer| answer.receive(&bytes)),
+                HttpEvent::Closed { .. } => {}
             }
         }
         self.carry(others);
-        code
+        answer
     }
 
     /// A process, to look at.
@@ -179,11 +192,17 @@ impl<P: Process> World<P> {
         let end = self.now.mono + duration;
         let limit = self.trace.steps + MAX_STEPS;
         while let Some((at, next)) = self.next().filter(|(at, _)| *at <= end) {
-            self.now = self.now.after(at.since(self.now.mono));
+            self.pass_time(at);
             self.happen(next);
             assert!(self.trace.steps < limit, "{MAX_STEPS} steps within {duration:?}: something goes round in circles");
         }
-        self.now = self.now.after(end.since(self.now.mono));
+        self.pass_time(end);
+    }
+
+    fn pass_time(&mut self, until: Time) {
+        // What was due at an earlier time happens now: time never goes back.
+        let until = until.max(self.now.mono);
+        self.now = self.began.after(until.since(self.began.mono));
     }
 
     fn next(&self) -> Option<(Time, Next)> {
