@@ -1,5 +1,6 @@
 //! What can go wrong, by who is at fault.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
@@ -194,6 +195,20 @@ impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, ": {:?}", self.0) }
     }
+}
+
+/// An error and what is behind it, without saying the same twice.
+pub fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = error.source();
+    }
+    text
 }
 
 /// The network's failure to carry a request or an answer.

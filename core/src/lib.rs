@@ -23,6 +23,7 @@ mod list_watch;
 pub mod machine;
 mod object;
 mod owner;
+mod pages;
 mod pass;
 pub mod patch;
 pub mod quantity;
@@ -51,6 +52,7 @@ pub use list_watch::{ListWatch, WatchConfig, WatchEvent, WatchInput, WatchOutput
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use object::{Object, Trim, TypeMeta};
 pub use owner::{Owner, owner_key};
+pub use pages::{Pages, WholeList};
 pub use pass::{
     Finished, Next, ObjectVersion, Outcome, Pass, PassConfig, PassError, PassInput, PassOutput, PassResult,
     StatusEndpoint, Update, Verdict,

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::io;
 
+use cloudcoil_runtime::core::error::chain;
 use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
 
 /// Why there is no connection.
@@ -26,20 +27,6 @@ pub(crate) fn exchange_failure(error: &hyper::Error) -> NetworkError {
         _ => NetworkErrorKind::Lost,
     };
     NetworkError::new(kind, chain(error))
-}
-
-/// An error and what is behind it, without saying the same twice.
-fn chain(error: &(dyn StdError + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.ends_with(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// The first error of a type behind an error.

@@ -12,6 +12,7 @@ mod exchanges;
 mod informer;
 mod latch;
 mod panics;
+pub mod parts;
 mod ports;
 mod shared;
 

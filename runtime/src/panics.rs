@@ -2,7 +2,8 @@
 
 use std::any::Any;
 
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+/// What a panic says.
+pub fn message(panic: &(dyn Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),
         (_, Some(text)) => text.clone(),

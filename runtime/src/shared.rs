@@ -6,7 +6,7 @@ use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Machine, Now, Outbox, Sai
 
 /// One loop steps it, others read it. It is locked for writing only while it takes a step, and readers are to hold it no
 /// longer than it takes to clone what they want.
-pub(crate) struct Shared<M>(Arc<RwLock<M>>);
+pub struct Shared<M>(Arc<RwLock<M>>);
 
 impl<M> Clone for Shared<M> {
     fn clone(&self) -> Self {
@@ -15,11 +15,13 @@ impl<M> Clone for Shared<M> {
 }
 
 impl<M> Shared<M> {
-    pub(crate) fn new(machine: M) -> Self {
+    /// A machine that nobody looks at yet.
+    pub fn new(machine: M) -> Self {
         Self(Arc::new(RwLock::new(machine)))
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, M> {
+    /// The machine, between two steps.
+    pub fn read(&self) -> RwLockReadGuard<'_, M> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 

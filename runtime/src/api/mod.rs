@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use read::{List, ListStream};
-pub use watch::{Watch, WatchEvent, WatchStream};
+pub use watch::{Watch, WatchEvent, WatchStream, item};
 pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
 
 use crate::Client;

@@ -1,6 +1,7 @@
 //! Watches as streams.
 
 use std::fmt::Display;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -104,32 +105,34 @@ pub struct WatchStream<K> {
     ended: bool,
 }
 
-impl<K: Resource> WatchStream<K> {
-    /// What an event is to the reader of the stream; `None` if it is nothing to them.
-    fn tell(&mut self, event: cloudcoil_core::WatchEvent) -> Option<Result<WatchEvent<K>, Error>> {
-        use cloudcoil_core::WatchEvent as Event;
-        let typed = |object: &Object, event: fn(K) -> WatchEvent<K>| match object.decode() {
-            Ok(object) => Ok(event(object)),
-            Err(error) => Err(error.into()),
-        };
-        match event {
-            Event::Restarted => Some(Ok(WatchEvent::Restarted)),
-            Event::Listed(object) => Some(typed(&object, WatchEvent::Listed)),
-            Event::Synced { .. } => Some(Ok(WatchEvent::Synced)),
-            Event::Applied(object) => Some(typed(&object, WatchEvent::Applied)),
-            Event::Deleted(object) => Some(typed(&object, WatchEvent::Deleted)),
-            Event::Faulty(faulty) => Some(Err(faulty.error.into())),
-            Event::Failed { error, retry_in } => {
-                self.ended = retry_in == Duration::MAX;
-                tracing::warn!(%error, ?retry_in, "a watch failed");
-                error.is_permanent().then_some(Err(error))
+/// What an event of the machine is to the reader of a watch: an item or none, or the end.
+pub fn item<K: Resource>(
+    event: cloudcoil_core::WatchEvent,
+) -> ControlFlow<Error, Option<Result<WatchEvent<K>, Error>>> {
+    use cloudcoil_core::WatchEvent as Event;
+    let typed = |object: &Object, event: fn(K) -> WatchEvent<K>| match object.decode() {
+        Ok(object) => Ok(event(object)),
+        Err(error) => Err(error.into()),
+    };
+    ControlFlow::Continue(match event {
+        Event::Restarted => Some(Ok(WatchEvent::Restarted)),
+        Event::Listed(object) => Some(typed(&object, WatchEvent::Listed)),
+        Event::Synced { .. } => Some(Ok(WatchEvent::Synced)),
+        Event::Applied(object) => Some(typed(&object, WatchEvent::Applied)),
+        Event::Deleted(object) => Some(typed(&object, WatchEvent::Deleted)),
+        Event::Faulty(faulty) => Some(Err(faulty.error.into())),
+        Event::Failed { error, retry_in } => {
+            tracing::warn!(%error, ?retry_in, "a watch failed");
+            if retry_in == Duration::MAX {
+                return ControlFlow::Break(error);
             }
-            Event::Warned(warning) => {
-                tracing::warn!("{warning}");
-                None
-            }
+            error.is_permanent().then_some(Err(error))
         }
-    }
+        Event::Warned(warning) => {
+            tracing::warn!("{warning}");
+            None
+        }
+    })
 }
 
 impl<K: Resource> Stream for WatchStream<K> {
@@ -137,9 +140,13 @@ impl<K: Resource> Stream for WatchStream<K> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while !self.ended {
-            let event = ready!(self.driver.poll_event(context));
-            if let Some(item) = self.tell(event) {
-                return Poll::Ready(Some(item));
+            match item(ready!(self.driver.poll_event(context))) {
+                ControlFlow::Continue(None) => {}
+                ControlFlow::Continue(item) => return Poll::Ready(item),
+                ControlFlow::Break(error) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
             }
         }
         Poll::Ready(None)

@@ -12,4 +12,6 @@ pub use builder::Controller;
 pub use context::Context;
 pub use handle::ControllerHandle;
 pub use outcome::{Action, IntoOutcome, Stop, Wait, form};
-pub use source::IntoKeys;
+pub use run::outcome;
+pub use source::{ChangedKeys, IntoKeys, Mapper, Mapping, primary_inputs};
+pub use task::report;

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use cloudcoil_core::error::chain;
 use cloudcoil_core::{Error, Outcome, Resource, Verdict};
 
 /// Why a pass ends before its work is done: a failure to be retried, one that a retry cannot mend, or something to wait for.
@@ -194,20 +195,6 @@ impl From<Action> for Outcome {
     fn from(Action(after): Action) -> Self {
         Self::new(Verdict::Done { requeue_after: after })
     }
-}
-
-/// An error and what is behind it.
-pub(super) fn chain(error: &dyn StdError) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        let more = error.to_string();
-        if !text.ends_with(&more) {
-            text = format!("{text}: {more}");
-        }
-        next = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

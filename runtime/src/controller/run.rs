@@ -80,14 +80,7 @@ impl<K: Resource> Runs<K> {
                 Err(error) => return Outcome::terminal(error.to_string()),
             };
             let inner = Inner { client, resource_type, key: object.key(), object: read.clone(), readers };
-            match handler(read.clone(), Context::new(inner)).await {
-                Err(stop) => stop.into(),
-                Ok((None, action)) => action.into(),
-                Ok((Some(edited), action)) => match change(&object, &*read, &edited) {
-                    Ok(update) => Outcome::from(action).with_update(update),
-                    Err(error) => Outcome::terminal(format!("the changed object is no JSON: {error}")),
-                },
-            }
+            outcome(handler(read.clone(), Context::new(inner)).await, &object, &*read)
         }
     }
 }
@@ -95,6 +88,18 @@ impl<K: Resource> Runs<K> {
 impl<K> Drop for Runs<K> {
     fn drop(&mut self) {
         self.running.values().for_each(AbortHandle::abort);
+    }
+}
+
+/// What it comes to when a handler has returned that saw `object` as `read`.
+pub fn outcome<K: Resource>(returned: Result<(Option<K>, Action), Stop>, object: &Object, read: &K) -> Outcome {
+    match returned {
+        Err(stop) => stop.into(),
+        Ok((None, action)) => action.into(),
+        Ok((Some(edited), action)) => match change(object, read, &edited) {
+            Ok(update) => Outcome::from(action).with_update(update),
+            Err(error) => Outcome::terminal(format!("the changed object is no JSON: {error}")),
+        },
     }
 }
 

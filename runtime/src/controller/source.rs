@@ -4,12 +4,12 @@ use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use cloudcoil_core::error::chain;
 use cloudcoil_core::{
     Error, KnownResource, Object, ObjectVersion, ReconcilerInput, Resource, ResourceKey, ResourceType, owner_key,
 };
 use futures_channel::mpsc::UnboundedSender;
 
-use super::outcome::chain;
 use super::task::{Cache, Command};
 use crate::informer::{Change, Informer, Reader};
 use crate::{Api, Client, panics};
@@ -89,14 +89,16 @@ pub(super) struct Watched<C> {
 }
 
 /// How changes of a type lead to keys.
-pub(super) enum Mapping<C> {
+#[expect(clippy::exhaustive_enums, reason = "made by the adapters' own methods")]
+pub enum Mapping<C> {
     /// The object that controls the changed one.
     Owner,
     /// What a function says.
     Mapper(Mapper<C>),
 }
 
-pub(super) type Mapper<C> = Box<dyn Fn(&C) -> Result<Vec<ResourceKey>, String> + Send>;
+/// Says which keys an object is about, or why it cannot tell.
+pub type Mapper<C> = Box<dyn Fn(&C) -> Result<Vec<ResourceKey>, String> + Send>;
 
 impl<C> Watched<C> {
     pub(super) fn new(mapping: Mapping<C>, configure: Option<Configure<C>>) -> Self {
@@ -124,50 +126,57 @@ impl<K: Resource, C: KnownResource> Source<K> for Watched<C> {
         if let Some(configure) = configure {
             informer = configure(informer);
         }
-        let to_keys = ToKeys {
-            primary: base.primary.clone(),
-            resource_type: base.resource_type.clone(),
-            commands: base.commands.clone(),
-            mappings,
-        };
-        let informer = informer.on_change_with(move |change, reader| to_keys.enqueue(change, reader)).start();
+        let keys = ChangedKeys::new(base.primary.clone(), base.resource_type.clone(), mappings);
+        let commands = base.commands.clone();
+        let informer = informer.on_change_with(move |change, reader| {
+            let told = match keys.of(change, reader) {
+                Ok(keys) => keys.into_iter().map(|key| Command::Input(ReconcilerInput::Enqueued(key))).collect(),
+                Err(error) => vec![Command::Failed(error)],
+            };
+            for command in told {
+                // The controller may be gone.
+                let _ = commands.unbounded_send(command);
+            }
+        });
+        let informer = informer.start();
         Cache { type_id: TypeId::of::<C>(), reader: Arc::new(informer.reader()), informer: Box::new(informer) }
     }
 }
 
-struct ToKeys<K, C> {
+/// Which keys of the reconciled type a change of another type is about.
+pub struct ChangedKeys<K, C> {
     primary: Reader<K>,
     resource_type: Arc<ResourceType>,
-    commands: UnboundedSender<Command>,
     mappings: Vec<Mapping<C>>,
 }
 
-impl<K: Resource, C: Resource> ToKeys<K, C> {
-    fn enqueue(&self, change: &Change, reader: &Reader<C>) {
+impl<K: Resource, C: Resource> ChangedKeys<K, C> {
+    /// Keys of `resource_type`, whose objects `primary` holds.
+    pub const fn new(primary: Reader<K>, resource_type: Arc<ResourceType>, mappings: Vec<Mapping<C>>) -> Self {
+        Self { primary, resource_type, mappings }
+    }
+
+    /// The keys that a change is about, each once. Of an update both states are mapped.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if a mapper fails or panics: the controller cannot know then what it has missed.
+    pub fn of(&self, change: &Change, reader: &Reader<C>) -> Result<Vec<ResourceKey>, Error> {
         let (one, other) = match change {
             Change::Added(object) | Change::Deleted(object) => (object, None),
             Change::Updated { old, new } => (old, Some(new)),
         };
         let mut keys = Vec::new();
-        for (object, mapping) in std::iter::once(one)
-            .chain(other)
-            .flat_map(|object| self.mappings.iter().map(move |mapping| (object, mapping)))
-        {
-            match self.map(mapping, object, reader) {
-                Ok(found) => keys.extend(found),
-                Err(error) => {
+        for object in std::iter::once(one).chain(other) {
+            for mapping in &self.mappings {
+                keys.extend(self.map(mapping, object, reader).map_err(|error| {
                     let text = format!("the mapper of {} failed at {}: {error}", reader.resource_type(), object.key());
-                    // The controller may be gone.
-                    let _ = self.commands.unbounded_send(Command::Failed(Error::Stopped(text.into())));
-                    return;
-                }
+                    Error::Stopped(text.into())
+                })?);
             }
         }
         keys.sort_unstable();
         keys.dedup();
-        for key in keys {
-            let _ = self.commands.unbounded_send(Command::Input(ReconcilerInput::Enqueued(key)));
-        }
+        Ok(keys)
     }
 
     fn map(&self, mapping: &Mapping<C>, object: &Arc<Object>, reader: &Reader<C>) -> Result<Vec<ResourceKey>, String> {
@@ -200,19 +209,24 @@ pub(super) fn primary_handler(
     ignores_status: bool,
 ) -> impl FnMut(&Change) + Send + 'static {
     move |change| {
-        let (object, version) = match change {
-            Change::Added(object) | Change::Updated { new: object, .. } => (object, version(object)),
-            Change::Deleted(object) => (object, None),
-        };
-        let key = object.key();
-        let send = |input| drop(commands.unbounded_send(Command::Input(input)));
-        let is_ignored = matches!(change, Change::Updated { old, new } if ignores_status && is_status_only(old, new));
-        // What is enqueued first is one pass with what waits for the cache to show this version.
-        if !is_ignored {
-            send(ReconcilerInput::Enqueued(key.clone()));
+        for input in primary_inputs(change, ignores_status) {
+            // The controller may be gone.
+            let _ = commands.unbounded_send(Command::Input(input));
         }
-        send(ReconcilerInput::Observed { key, version });
     }
+}
+
+/// What a reconciler is to hear of a change of its own type.
+pub fn primary_inputs(change: &Change, ignores_status: bool) -> impl Iterator<Item = ReconcilerInput> + use<> {
+    let (object, version) = match change {
+        Change::Added(object) | Change::Updated { new: object, .. } => (object, version(object)),
+        Change::Deleted(object) => (object, None),
+    };
+    let key = object.key();
+    let is_ignored = matches!(change, Change::Updated { old, new } if ignores_status && is_status_only(old, new));
+    // What is enqueued first is one pass with what waits for the cache to show this version.
+    let enqueued = (!is_ignored).then(|| ReconcilerInput::Enqueued(key.clone()));
+    enqueued.into_iter().chain([ReconcilerInput::Observed { key, version }])
 }
 
 fn version(object: &Object) -> Option<ObjectVersion> {

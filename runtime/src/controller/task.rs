@@ -138,7 +138,7 @@ impl<K: Resource> Task<K> {
 }
 
 /// Puts the end of a pass into the log.
-fn report(kind: &str, reconciled: &Reconciled) {
+pub fn report(kind: &str, reconciled: &Reconciled) {
     let Reconciled { key, result, again, failures, took, .. } = reconciled;
     match result {
         PassResult::Failed(error) => {

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use cloudcoil_core::{Error, Object, Resource};
+use cloudcoil_core::{Error, InformerEvent, Object, Resource};
 
 use super::Reader;
 use crate::panics;
@@ -26,34 +26,78 @@ pub enum Change {
 }
 
 /// Hears of changes or failures.
-pub(super) enum Handler<K> {
+#[expect(clippy::exhaustive_enums, reason = "made by the adapters' own methods")]
+pub enum Handler<K> {
+    /// Hears of each object that comes to be held.
     Added(Box<dyn FnMut(Arc<K>) + Send>),
+    /// Hears of each new version of an object, with the old one before it.
     Updated(Box<dyn FnMut(Arc<K>, Arc<K>) + Send>),
+    /// Hears of each object that is gone.
     Deleted(Box<dyn FnMut(Arc<K>) + Send>),
+    /// Hears of every change as it is, with the cache at hand.
     Changed(ChangeHandler<K>),
+    /// Hears of failures.
     Failed(Box<dyn FnMut(&Error) + Send>),
 }
 
 /// Hears of every change as it is, with the cache at hand.
-pub(super) type ChangeHandler<K> = Box<dyn FnMut(&Change, &Reader<K>) + Send>;
+pub type ChangeHandler<K> = Box<dyn FnMut(&Change, &Reader<K>) + Send>;
 
-pub(super) struct Handlers<K> {
-    pub(super) reader: Reader<K>,
-    pub(super) handlers: Vec<Handler<K>>,
+/// Those who want to hear of what an informer says.
+pub struct Handlers<K> {
+    reader: Reader<K>,
+    handlers: Vec<Handler<K>>,
+    eager: bool,
+    /// How many objects have gone or changed since decoded values were tidied.
+    changes: usize,
 }
 
 impl<K: Resource> Handlers<K> {
-    /// Tells all of a change.
-    pub(super) fn changed(&mut self, change: &Change) {
+    /// Handlers with the cache at hand; if `eager`, objects are decoded as they come.
+    pub fn new(reader: Reader<K>, handlers: Vec<Handler<K>>, eager: bool) -> Self {
+        Self { reader, handlers, eager, changes: 0 }
+    }
+
+    /// Tells all whom it concerns. Answers whether everything is held now that existed at the start.
+    pub fn tell(&mut self, event: InformerEvent) -> bool {
+        match event {
+            InformerEvent::Added(object) => self.changed(&Change::Added(object)),
+            InformerEvent::Updated { old, new } => self.changed(&Change::Updated { old, new }),
+            InformerEvent::Deleted(object) => self.changed(&Change::Deleted(object)),
+            InformerEvent::Resynced(object) => self.changed(&Change::Updated { old: object.clone(), new: object }),
+            InformerEvent::Synced => return true,
+            InformerEvent::Faulty(faulty) => self.failed(&faulty.error.into()),
+            InformerEvent::Failed { error, retry_in } => {
+                tracing::debug!(?retry_in, "the cache of {} lost its connection", self.reader.resource_type());
+                self.failed(&error);
+            }
+            InformerEvent::Warned(warning) => {
+                tracing::warn!("the cache of {}: {warning}", self.reader.resource_type());
+            }
+        }
+        false
+    }
+
+    fn changed(&mut self, change: &Change) {
+        if self.eager
+            && let Change::Added(object) | Change::Updated { new: object, .. } = change
+            && let Err(error) = self.reader.decode(object)
+        {
+            self.failed(&error.into());
+        }
         let mut faults = Vec::new();
         for handler in &mut self.handlers {
             tell(&self.reader, handler, change, &mut faults);
         }
         faults.into_iter().for_each(|fault| self.failed(&fault));
+        self.changes += 1;
+        if self.changes.is_multiple_of(TIDY_EVERY) {
+            self.reader.tidy();
+        }
     }
 
     /// Tells all who want to hear of it of a failure.
-    pub(super) fn failed(&mut self, error: &Error) {
+    fn failed(&mut self, error: &Error) {
         tracing::warn!(%error, "the cache of {}", self.reader.resource_type());
         self.reader.count_error();
         for handler in &mut self.handlers {
@@ -64,7 +108,7 @@ impl<K: Resource> Handlers<K> {
     }
 
     /// Tells a newcomer of what is held, as if it had just been added.
-    pub(super) fn join(&mut self, mut handler: Handler<K>) {
+    pub fn join(&mut self, mut handler: Handler<K>) {
         let mut faults = Vec::new();
         for object in self.reader.objects() {
             tell(&self.reader, &mut handler, &Change::Added(object), &mut faults);
@@ -99,3 +143,6 @@ fn guarded(call: impl FnOnce()) {
         tracing::error!("a handler of an informer panicked: {}", panics::message(&*panic));
     }
 }
+
+/// After how many changes the values of objects that are gone are let go.
+const TIDY_EVERY: usize = 256;

@@ -19,10 +19,9 @@ use crate::latch::{Latch, latch};
 use crate::shared::Shared;
 use crate::{Api, Runtime};
 
-use handlers::{Handler, Handlers};
 use task::{Command, Task};
 
-pub use handlers::Change;
+pub use handlers::{Change, ChangeHandler, Handler, Handlers};
 pub use reader::{InformerStatus, Reader};
 
 /// A cache of the objects of one type, to be set up and then [started](Informer::start).
@@ -197,11 +196,9 @@ impl<K: Resource> Informer<K> {
         let task = Task {
             driver: Driver::new(machine, client.port()),
             commands: received,
-            handlers: Handlers { reader: reader.clone(), handlers: self.handlers },
+            handlers: Handlers::new(reader.clone(), self.handlers, self.eager),
             synced: opener,
             ended,
-            eager: self.eager,
-            changes: 0,
         };
         client.runtime().spawn(Box::pin(task.run()));
         InformerHandle { reader, commands, synced, stopped, runtime: client.runtime().clone() }

@@ -51,7 +51,8 @@ impl<K> fmt::Debug for Reader<K> {
 }
 
 impl<K> Reader<K> {
-    pub(super) fn new(machine: Shared<Informer>, capacity: usize, resource_type: ResourceType) -> Self {
+    /// A reader of what a machine holds, which keeps at most `capacity` decoded values.
+    pub fn new(machine: Shared<Informer>, capacity: usize, resource_type: ResourceType) -> Self {
         let (decoded, errors) = (Mutex::new(Decoded::new(capacity)), AtomicU64::new(0));
         Self(Arc::new(Inner { machine, decoded, resource_type, errors }))
     }

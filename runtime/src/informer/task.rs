@@ -7,7 +7,7 @@ use cloudcoil_core::{Informer, InformerEvent, Resource};
 use futures_channel::mpsc::UnboundedReceiver;
 use futures_util::StreamExt as _;
 
-use super::handlers::{Change, Handler, Handlers};
+use super::handlers::{Handler, Handlers};
 use crate::driver::Driver;
 use crate::latch::Opener;
 use crate::shared::Shared;
@@ -27,9 +27,6 @@ pub(super) struct Task<K> {
     /// Opens when the task is dropped.
     #[expect(dead_code, reason = "what counts is when it is dropped")]
     pub(super) ended: Opener,
-    pub(super) eager: bool,
-    /// How many objects have gone or changed since decoded values were tidied.
-    pub(super) changes: usize,
 }
 
 enum Turn<K> {
@@ -65,37 +62,8 @@ impl<K: Resource> Task<K> {
     }
 
     fn tell(&mut self, event: InformerEvent) {
-        match event {
-            InformerEvent::Added(object) => self.changed(Change::Added(object)),
-            InformerEvent::Updated { old, new } => self.changed(Change::Updated { old, new }),
-            InformerEvent::Deleted(object) => self.changed(Change::Deleted(object)),
-            InformerEvent::Resynced(object) => self.changed(Change::Updated { old: object.clone(), new: object }),
-            InformerEvent::Synced => self.synced.open(),
-            InformerEvent::Faulty(faulty) => self.handlers.failed(&faulty.error.into()),
-            InformerEvent::Failed { error, retry_in } => {
-                tracing::debug!(?retry_in, "the cache of {} lost its connection", self.handlers.reader.resource_type());
-                self.handlers.failed(&error);
-            }
-            InformerEvent::Warned(warning) => {
-                tracing::warn!("the cache of {}: {warning}", self.handlers.reader.resource_type());
-            }
-        }
-    }
-
-    fn changed(&mut self, change: Change) {
-        if self.eager
-            && let Change::Added(object) | Change::Updated { new: object, .. } = &change
-            && let Err(error) = self.handlers.reader.decode(object)
-        {
-            self.handlers.failed(&error.into());
-        }
-        self.handlers.changed(&change);
-        self.changes += 1;
-        if self.changes.is_multiple_of(TIDY_EVERY) {
-            self.handlers.reader.tidy();
+        if self.handlers.tell(event) {
+            self.synced.open();
         }
     }
 }
-
-/// After how many changes the values of objects that are gone are let go.
-const TIDY_EVERY: usize = 256;
