@@ -10,6 +10,7 @@ mod decoded;
 mod drive;
 mod ensure;
 pub mod error;
+mod evicted;
 pub mod exchange;
 pub mod frame;
 #[doc(hidden)]
@@ -20,6 +21,7 @@ pub mod jsonpath;
 pub mod laws;
 pub mod list;
 mod list_watch;
+pub mod log;
 pub mod machine;
 mod object;
 mod owner;
@@ -35,6 +37,7 @@ pub mod response;
 pub mod selector;
 pub mod status;
 mod store;
+pub mod table;
 pub mod time;
 mod unstructured;
 
@@ -44,11 +47,13 @@ pub use decoded::Decoded;
 pub use drive::{HttpMachine, ReconcilerEvent, Said};
 pub use ensure::{DesiredChild, EnsureError, EnsureStep, controller_reference};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
+pub use evicted::{Evicted, EvictionRefusal};
 pub use exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 pub use informer::{Informer, InformerConfig, InformerEvent, InformerInput, InformerOutput, InformerStatus};
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use list::{Deleted, ResourceList};
 pub use list_watch::{ListWatch, WatchConfig, WatchEvent, WatchInput, WatchOutput};
+pub use log::{LogInput, LogLines, LogOutput, LogParams, LogSource, LogStream};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use object::{Object, Trim, TypeMeta};
 pub use owner::{Owner, owner_key};
@@ -62,13 +67,14 @@ pub use quantity::{Quantity, QuantityError};
 pub use queue::{QueueConfig, QueueInput, QueueOutput, WorkQueue};
 pub use reconciler::{Reconciled, Reconciler, ReconcilerConfig, ReconcilerInput, ReconcilerOutput, ReconcilerStatus};
 pub use request::{
-    DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, WatchParams,
+    DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, View, WatchParams,
     WriteParams,
 };
 pub use resource::{KnownResource, Resource, ResourceKey, ResourceType, Scope};
 pub use selector::{FieldSelector, FieldSelectorError, Selector, SelectorError};
 pub use status::Status;
 pub use store::{IndexFn, Store};
+pub use table::{Table, TableColumn, TableRow};
 pub use time::{Now, Time, UnixTime};
 pub use unstructured::Unstructured;
 

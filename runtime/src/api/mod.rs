@@ -1,18 +1,21 @@
 //! The verbs of one type of object.
 
+mod logs;
 mod read;
+mod review;
+mod subresource;
 mod watch;
 mod write;
 
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use cloudcoil_core::{Error, KnownResource, Patch, Requests, Resource, ResourceType, WriteParams, request, response};
+use cloudcoil_core::{Error, KnownResource, Patch, Requests, Resource, ResourceType, request, response};
 use http::Request;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-pub use read::{List, ListStream};
+pub use logs::{LogBytes, LogText, Logs};
+pub use read::{Get, List, ListStream};
+pub use subresource::{Evict, SetReplicas, Subresource, SubresourceWrite};
 pub use watch::{Watch, WatchEvent, WatchStream, item};
 pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
 
@@ -88,14 +91,14 @@ impl<K: Resource> Api<K> {
         &self.requests
     }
 
-    /// Reads an object.
+    /// Reads an object; a builder to be awaited.
     ///
     /// # Errors
     /// [`Error::Api`] for which [`is_not_found`](Error::is_not_found) holds when there is none. Apart from that, as for every
     /// verb: [`Error::Api`], [`Error::Body`], [`Error::Network`], [`Error::Decode`], [`Error::TimedOut`], and
     /// [`Error::Misuse`] for a name that cannot be one, or where a namespace has to be chosen.
-    pub async fn get(&self, name: &str) -> Result<K, Error> {
-        self.fetch(self.requests.get(name)?).await
+    pub fn get(&self, name: &str) -> Get<K> {
+        Get::new(self.clone(), name)
     }
 
     /// Reads an object, if there is one of that name.
@@ -108,15 +111,6 @@ impl<K: Resource> Api<K> {
             Err(Error::Api(status)) if status.is_not_found() => Ok(None),
             result => result.map(Some),
         }
-    }
-
-    /// Reads a subresource of an object, such as `scale`, which has a type of its own.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub async fn get_subresource<T: DeserializeOwned>(&self, name: &str, subresource: &str) -> Result<T, Error> {
-        let request = self.requests.get_subresource(name, subresource)?;
-        response::decode(&self.client.request(request).await?)
     }
 
     /// Reads the objects: whole when awaited, page by page, or as a stream.
@@ -152,21 +146,6 @@ impl<K: Resource> Api<K> {
         Create::new(self.for_object(object), object)
     }
 
-    /// Creates a subresource of an object, such as `eviction` or `token`; answers with what the server makes of it.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub async fn create_subresource<T: DeserializeOwned>(
-        &self,
-        name: &str,
-        subresource: &str,
-        body: &impl Serialize,
-        params: &WriteParams,
-    ) -> Result<T, Error> {
-        let request = self.requests.create_subresource(name, subresource, body, params)?;
-        response::decode(&self.client.request(request).await?)
-    }
-
     /// Replaces an object by one of the same name. If it carries a resource version, only while the stored one has the
     /// same; otherwise the answer is an error for which [`is_conflict`](Error::is_conflict) holds.
     pub fn replace<'a>(&self, object: &'a K) -> Replace<'a, K> {
@@ -190,9 +169,12 @@ impl<K: Resource> Api<K> {
 
     /// Makes `field_manager` own the fields that `object` sets, and creates the object if there is none.
     ///
+    /// An object that was read can be applied as it is: `metadata.managedFields` are not sent, and neither are fields that
+    /// are `null`. To apply a `null`, [`patch`](Self::patch) with [`Patch::Apply`].
+    ///
     /// See <https://kubernetes.io/docs/reference/using-api/server-side-apply/>.
     pub fn apply(&self, field_manager: &str, object: &K) -> PatchRequest<K> {
-        let patch = request::to_json(object).map(Patch::Apply);
+        let patch = request::to_apply(object).map(Patch::Apply);
         PatchRequest::new(self.for_object(object), object.name(), patch).field_manager(field_manager)
     }
 

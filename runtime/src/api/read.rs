@@ -1,15 +1,65 @@
-//! Lists, whole, by page and as a stream.
+//! Objects, and lists of them: whole, by page and as a stream.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cloudcoil_core::{Error, ListParams, ListVersion, Resource, ResourceList};
+use cloudcoil_core::{
+    Error, ListParams, ListVersion, Resource, ResourceList, Table, Unstructured, View, response,
+};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 
 use crate::Api;
+
+/// A read of one object; `.await` it to have the object.
+#[derive(Debug)]
+#[must_use = "nothing is sent until it is awaited"]
+pub struct Get<K> {
+    api: Api<K>,
+    name: String,
+    version: ListVersion,
+}
+
+impl<K: Resource> Get<K> {
+    pub(super) fn new(api: Api<K>, name: &str) -> Self {
+        Self { api, name: name.to_owned(), version: ListVersion::MostRecent }
+    }
+
+    /// How new the object must be; as new as can be, unless told otherwise. It cannot be read at an exact version.
+    pub fn version(self, version: ListVersion) -> Self {
+        Self { version, ..self }
+    }
+
+    /// Reads the object's metadata alone.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn metadata(self) -> Result<Unstructured, Error> {
+        let requests = self.api.requests.viewed(View::Metadata);
+        response::decode(&self.api.client.request(requests.get_at(&self.name, &self.version)?).await?)
+    }
+
+    /// Reads the object as the server prints it.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn table(self) -> Result<Table, Error> {
+        let requests = self.api.requests.viewed(View::Table);
+        Table::decode(&self.api.client.request(requests.get_at(&self.name, &self.version)?).await?)
+    }
+}
+
+impl<K: Resource> IntoFuture for Get<K> {
+    type Output = Result<K, Error>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.api.fetch(self.api.requests.get_at(&self.name, &self.version)?).await })
+    }
+}
 
 /// A list to be read: [`await`](IntoFuture) it whole, take one [`page`](List::page), or read it as a [`stream`](List::stream).
 #[derive(Debug)]
@@ -114,6 +164,23 @@ impl<K: Resource> List<K> {
             Err(error) => stream::iter([Err(error)]).right_stream(),
         });
         ListStream(objects.boxed())
+    }
+
+    /// Only the metadata of the objects, as `PartialObjectMetadata`.
+    pub fn metadata(self) -> List<Unstructured> {
+        let Api { client, requests, .. } = self.api;
+        let api = Api { client, requests: requests.viewed(View::Metadata), kind: PhantomData };
+        List { api, params: self.params }
+    }
+
+    /// Reads the objects as the server prints them: all pages, unless there is a [`limit`](Self::limit), which makes it the
+    /// one page that its [token](Table::continue_token) goes on from.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page).
+    pub async fn table(self) -> Result<Table, Error> {
+        let requests = self.api.requests.clone().viewed(View::Table);
+        Table::decode(&self.api.client.request(requests.list(&self.params)?).await?)
     }
 
     /// Reads all pages. If a token expires on the way, everything is read anew at once.
