@@ -53,7 +53,7 @@ pub use informer::{Informer, InformerConfig, InformerEvent, InformerInput, Infor
 pub use jsonpath::{JsonPath, JsonPathError};
 pub use list::{Deleted, ResourceList};
 pub use list_watch::{ListWatch, WatchConfig, WatchEvent, WatchInput, WatchOutput};
-pub use log::{LogInput, LogLines, LogOutput, LogParams, LogSource, LogStream};
+pub use log::{LogEvent, LogInput, LogLines, LogOutput, LogParams, LogSource, LogStream};
 pub use machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 pub use object::{Object, Trim, TypeMeta};
 pub use owner::{Owner, owner_key};
@@ -67,8 +67,8 @@ pub use quantity::{Quantity, QuantityError};
 pub use queue::{QueueConfig, QueueInput, QueueOutput, WorkQueue};
 pub use reconciler::{Reconciled, Reconciler, ReconcilerConfig, ReconcilerInput, ReconcilerOutput, ReconcilerStatus};
 pub use request::{
-    DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, View, WatchParams,
-    WriteParams,
+    DeleteParams, FieldValidation, ListParams, ListVersion, Patch, PatchParams, Propagation, Requests, View,
+    WatchParams, WriteParams,
 };
 pub use resource::{KnownResource, Resource, ResourceKey, ResourceType, Scope};
 pub use selector::{FieldSelector, FieldSelectorError, Selector, SelectorError};

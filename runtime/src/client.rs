@@ -61,6 +61,11 @@ impl Client {
         Self { timeout, ..self }
     }
 
+    /// The time limit for every single request.
+    pub(crate) const fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
     /// The namespace that is meant where none is named.
     pub fn default_namespace(&self) -> &str {
         &self.namespace

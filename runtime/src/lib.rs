@@ -17,8 +17,8 @@ mod ports;
 mod shared;
 
 pub use api::{
-    Api, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs, PatchRequest, Replace,
-    SetReplicas, Subresource, SubresourceWrite, Watch, WatchEvent, WatchStream,
+    Api, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs, PatchRequest,
+    Replace, SetReplicas, Subresource, SubresourceWrite, Watch, WatchEvent, WatchStream,
 };
 pub use client::Client;
 pub use connect::{Target, load_config, process_environment};
@@ -28,9 +28,9 @@ pub use ports::{Body, Runtime, Transport};
 
 pub use cloudcoil_core as core;
 pub use cloudcoil_core::{
-    Answer, BackoffPolicy, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation, KnownResource, ListVersion,
-    LogSource, Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource, ResourceKey, ResourceList, ResourceType,
-    Scope, Selector, Status, Table, Unstructured, WatchConfig,
+    Answer, BackoffPolicy, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation, KnownResource,
+    ListVersion, LogSource, Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource, ResourceKey,
+    ResourceList, ResourceType, Scope, Selector, Status, Table, Unstructured, WatchConfig,
 };
 
 /// What most programs use.

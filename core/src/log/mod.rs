@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
+use crate::drive::{HttpMachine, Said};
 use crate::error::{BodyProblem, Error, NetworkError};
 use crate::exchange::{Answer, HttpEffect, HttpEvent, HttpRequest};
 use crate::machine::{Deadline, Machine, Outbox, Ticket, Tickets};
@@ -180,10 +181,36 @@ impl Machine for LogStream {
     fn deadline(&self) -> Option<Deadline> {
         match self.state {
             State::Sending { .. } => Some(Deadline::new(Time::ZERO, "send")),
-            State::AwaitingHead { give_up, .. }
-            | State::Receiving { give_up, .. }
-            | State::Refused { give_up, .. } => give_up.map(|at| Deadline::new(at, "the log")),
+            State::AwaitingHead { give_up, .. } | State::Receiving { give_up, .. } | State::Refused { give_up, .. } => {
+                give_up.map(|at| Deadline::new(at, "the log"))
+            }
             State::Done => None,
+        }
+    }
+}
+
+/// What a [`LogStream`] says besides effects; see [`LogOutput`].
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a driver must do both")]
+pub enum LogEvent {
+    /// More of the log, cut anywhere.
+    Received(Bytes),
+    /// The log is over.
+    Ended(Result<(), Error>),
+}
+
+impl HttpMachine for LogStream {
+    type Event = LogEvent;
+
+    fn hear(event: HttpEvent) -> LogInput {
+        LogInput::Http(event)
+    }
+
+    fn sort(output: LogOutput) -> Said<LogEvent> {
+        match output {
+            LogOutput::Http(effect) => Said::Effect(effect),
+            LogOutput::Received(bytes) => Said::Event(LogEvent::Received(bytes)),
+            LogOutput::Ended(result) => Said::Event(LogEvent::Ended(result)),
         }
     }
 }

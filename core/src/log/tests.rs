@@ -78,7 +78,8 @@ fn a_followed_log_may_be_silent_for_ever_and_another_may_not() {
 fn more_than_the_limit_closes_the_exchange() {
     let inputs = [responded(ticket(), 200), received(ticket(), b"123"), received(ticket(), b"4567")];
     let said = said(log().limit(5), inputs);
-    let [LogOutput::Received(one), LogOutput::Received(two), LogOutput::Http(HttpEffect::Cancel { .. }), end] = &said[..]
+    let [LogOutput::Received(one), LogOutput::Received(two), LogOutput::Http(HttpEffect::Cancel { .. }), end] =
+        &said[..]
     else {
         panic!("{said:?}")
     };

@@ -42,8 +42,7 @@ fn one_namespaced_object_needs_a_namespace() {
 
 #[test]
 fn selectors_are_escaped() {
-    let params =
-        ListParams { label_selector: Some("a in (b,c),d!=é".into()), limit: Some(5), ..Default::default() };
+    let params = ListParams { label_selector: Some("a in (b,c),d!=é".into()), limit: Some(5), ..Default::default() };
     let uri = pods().list(&params).unwrap().uri().to_string();
     assert_eq!(uri, "/api/v1/namespaces/ns/pods?labelSelector=a%20in%20%28b,c%29,d%21%3D%C3%A9&limit=5");
 }
@@ -57,8 +56,7 @@ fn a_continue_token_excludes_a_version() {
 
 #[test]
 fn a_streaming_list_asks_for_bookmarks_and_a_match() {
-    let params =
-        WatchParams { initial_events: true, timeout: Some(Duration::from_millis(1)), ..Default::default() };
+    let params = WatchParams { initial_events: true, timeout: Some(Duration::from_millis(1)), ..Default::default() };
     let uri = pods().watch(&params).unwrap().uri().to_string();
     let query = "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
     assert_eq!(uri, format!("/api/v1/namespaces/ns/pods?{query}&timeoutSeconds=1"));
@@ -100,9 +98,11 @@ fn bodies_of_subresources_carry_the_subresources_type() {
     let deployments = Requests::new(Deployment::resource_type(), Some("ns"));
     let manager = WriteParams { field_manager: Some("me".into()), ..Default::default() };
     let named = PatchParams { write: manager, force: true };
-    for (subresource, api_version, kind) in
-        [("scale", "autoscaling/v1", "Scale"), ("status", "apps/v1", "Deployment"), ("token", "authentication.k8s.io/v1", "TokenRequest")]
-    {
+    for (subresource, api_version, kind) in [
+        ("scale", "autoscaling/v1", "Scale"),
+        ("status", "apps/v1", "Deployment"),
+        ("token", "authentication.k8s.io/v1", "TokenRequest"),
+    ] {
         let patch = Patch::Apply(json!({"metadata": {"name": "a"}, "kind": ""}));
         let body = body(&deployments.patch("a", Some(subresource), &patch, &named).unwrap());
         assert_eq!((&body["apiVersion"], &body["kind"]), (&json!(api_version), &json!(kind)));

@@ -6,13 +6,12 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use cloudcoil_core::{
-    Answer, Error, HttpEvent, LogInput, LogLines, LogOutput, LogParams, LogSource, LogStream, Requests, Resource, Tickets,
-    UnixTime,
+    Answer, Error, LogEvent, LogLines, LogParams, LogSource, LogStream, Requests, Resource, Tickets, UnixTime,
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
 
-use crate::driver::{Driver, HttpMachine, Said};
+use crate::driver::Driver;
 use crate::{Api, Client};
 
 impl<K: Resource> Api<K> {
@@ -138,7 +137,10 @@ impl Logs {
         LogBytes(match requests.log(&name, &params) {
             Ok(request) => {
                 let machine = LogStream::new(request.into(), Tickets::new(0)).timeout(timeout);
-                let machine = limit.map_or(machine.clone(), |limit| machine.limit(limit));
+                let machine = match limit {
+                    Some(limit) => machine.limit(limit),
+                    None => machine,
+                };
                 State::Reading(Box::new(Driver::new(machine, client.port())))
             }
             Err(error) => State::Refused(Some(error)),
@@ -219,27 +221,6 @@ impl Stream for LogText {
                     this.end = Some(ended.map_or(Ok(()), |result| result.map(|_| ())));
                 }
             }
-        }
-    }
-}
-
-pub(crate) enum LogEvent {
-    Received(Bytes),
-    Ended(Result<(), Error>),
-}
-
-impl HttpMachine for LogStream {
-    type Event = LogEvent;
-
-    fn hear(event: HttpEvent) -> LogInput {
-        LogInput::Http(event)
-    }
-
-    fn sort(output: LogOutput) -> Said<Self::Event> {
-        match output {
-            LogOutput::Http(effect) => Said::Effect(effect),
-            LogOutput::Received(bytes) => Said::Event(LogEvent::Received(bytes)),
-            LogOutput::Ended(result) => Said::Event(LogEvent::Ended(result)),
         }
     }
 }

@@ -6,9 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cloudcoil_core::{
-    Error, ListParams, ListVersion, Resource, ResourceList, Table, Unstructured, View, response,
-};
+use cloudcoil_core::{Error, ListParams, ListVersion, Resource, ResourceList, Table, Unstructured, View, response};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 

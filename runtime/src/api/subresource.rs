@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use cloudcoil_core::k8s_openapi::api::autoscaling::v1::Scale;
 use cloudcoil_core::{
     DeleteParams, Error, Evicted, FieldValidation, Patch, PatchParams, Propagation, Requests, Resource, WriteParams,
     request, response,
 };
 use futures_util::future::BoxFuture;
-use cloudcoil_core::k8s_openapi::api::autoscaling::v1::Scale;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -61,7 +61,7 @@ impl<K: Resource> Api<K> {
     ///     let deployments = client.api::<Deployment>();
     ///     let replicas = deployments.scale("web").get().await?.spec.and_then(|spec| spec.replicas).unwrap_or(1);
     ///     let deployment = deployments.set_replicas("web", u32::try_from(replicas).unwrap_or(1) * 2).await?;
-    ///     assert!(deployment.spec.is_some());
+    ///     println!("{} now wants {:?}", "web", deployment.spec.replicas);
     ///     Ok(())
     /// }
     /// ```

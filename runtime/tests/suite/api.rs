@@ -37,7 +37,7 @@ fn each_verb_sends_its_request() {
         maps.patch_status("a", Patch::Merge(json!({}))).await.unwrap();
         maps.apply("me", &object).force().await.unwrap();
         maps.delete("a").propagation(Propagation::Orphan).uid("u").await.unwrap();
-        maps.get_subresource::<Value>("a", "scale").await.unwrap();
+        maps.subresource::<Value>("a", "scale").get().await.unwrap();
     });
     let path = "/api/v1/namespaces/ns/configmaps";
     let sent: Vec<_> = server.seen().iter().map(|seen| format!("{} {}", seen.method, seen.uri)).collect();
@@ -163,7 +163,7 @@ fn a_request_without_an_answer_ends_at_its_time_limit_and_closes() {
     assert_eq!(result, Err(Error::TimedOut(Duration::from_secs(7))));
     assert_eq!((runtime.elapsed(), server.open()), (Duration::from_secs(7), 0));
     let maps = client.api::<ConfigMap>();
-    let mut get = Box::pin(maps.get("a"));
+    let mut get = maps.get("a").into_future();
     runtime.run(async { assert!(futures_util::poll!(&mut get).is_pending()) });
     assert_eq!(server.open(), 1);
     drop(get);

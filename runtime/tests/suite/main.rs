@@ -7,3 +7,4 @@ mod cluster;
 mod common;
 mod controller;
 mod informer;
+mod subresources;
