@@ -1,6 +1,7 @@
 //! Machines as their drivers see them: HTTP on one side, what they say besides it on the other.
 
-use crate::call::{Call, CallInput, CallOutput};
+use crate::call::{Call, CallInput, CallOutput, Retry};
+use crate::discovery::{Catalog, Discovery, DiscoveryInput, DiscoveryOutput};
 use crate::error::Error;
 use crate::exchange::{Answer, HttpEffect, HttpEvent};
 use crate::informer::{Informer, InformerEvent, InformerInput, InformerOutput};
@@ -43,17 +44,54 @@ pub enum Said<E> {
     Event(E),
 }
 
+/// What a [`Call`] says besides effects; see [`CallOutput`].
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a driver must know the end from what comes before it")]
+pub enum CallEvent {
+    /// An attempt failed, and there will be another.
+    Retrying(Retry),
+    /// The call is over.
+    Done(Result<Answer, Error>),
+}
+
 impl HttpMachine for Call {
-    type Event = Result<Answer, Error>;
+    type Event = CallEvent;
 
     fn hear(event: HttpEvent) -> CallInput {
         CallInput::Http(event)
     }
 
-    fn sort(output: CallOutput) -> Said<Self::Event> {
+    fn sort(output: CallOutput) -> Said<CallEvent> {
         match output {
             CallOutput::Http(effect) => Said::Effect(effect),
-            CallOutput::Done(result) => Said::Event(result),
+            CallOutput::Retrying(retry) => Said::Event(CallEvent::Retrying(retry)),
+            CallOutput::Done(result) => Said::Event(CallEvent::Done(result)),
+        }
+    }
+}
+
+/// What a [`Discovery`] says besides effects; see [`DiscoveryOutput`].
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "a driver must know the end from what comes before it")]
+pub enum DiscoveryEvent {
+    /// An attempt failed, and there will be another.
+    Retrying(Retry),
+    /// The discovery is over.
+    Done(Result<Catalog, Error>),
+}
+
+impl HttpMachine for Discovery {
+    type Event = DiscoveryEvent;
+
+    fn hear(event: HttpEvent) -> DiscoveryInput {
+        DiscoveryInput::Http(event)
+    }
+
+    fn sort(output: DiscoveryOutput) -> Said<DiscoveryEvent> {
+        match output {
+            DiscoveryOutput::Http(effect) => Said::Effect(effect),
+            DiscoveryOutput::Retrying(retry) => Said::Event(DiscoveryEvent::Retrying(retry)),
+            DiscoveryOutput::Done(result) => Said::Event(DiscoveryEvent::Done(result)),
         }
     }
 }

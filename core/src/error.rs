@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::config::ConfigError;
+use crate::discovery::NotServed;
 use crate::status::Status;
 
 /// A failure of a request, a stream or a call: whose fault it is, and what it is about.
@@ -31,6 +32,9 @@ pub enum Error {
     /// Something that should run for ever has come to an end that nobody asked for: what, and why.
     #[error("{0}")]
     Stopped(Box<str>),
+    /// The server has no type of this name, as far as could be found out.
+    #[error(transparent)]
+    NotServed(Box<NotServed>),
     /// The time given for the call ran out.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
@@ -213,24 +217,39 @@ pub fn chain(error: &dyn StdError) -> String {
 
 /// The network's failure to carry a request or an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{kind}: {message}")]
+#[error("{kind}: {message}{}", Attempts(*attempts))]
 #[non_exhaustive]
 pub struct NetworkError {
     /// At which point it failed.
     pub kind: NetworkErrorKind,
     /// What the transport says.
     pub message: Box<str>,
+    /// How many times the request was tried; this is the failure of the last.
+    pub attempts: u32,
 }
 
 impl NetworkError {
     /// A failure at `kind`, as the transport words it.
     pub fn new(kind: NetworkErrorKind, message: impl Into<Box<str>>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), attempts: 1 }
+    }
+
+    /// The same, as that of the last of so many attempts.
+    pub(crate) fn after(self, attempts: u32) -> Self {
+        Self { attempts, ..self }
     }
 
     /// An exchange that ended in order, and answered nothing.
     pub(crate) fn no_answer() -> Self {
         Self::new(NetworkErrorKind::Protocol, "the exchange ended before the head of an answer")
+    }
+}
+
+struct Attempts(u32);
+
+impl fmt::Display for Attempts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 2 { Ok(()) } else { write!(f, " ({} attempts)", self.0) }
     }
 }
 

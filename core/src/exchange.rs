@@ -106,6 +106,7 @@ pub struct Answer {
     /// What has come of the body.
     pub body: Vec<u8>,
     limit: usize,
+    attempts: u32,
 }
 
 impl Answer {
@@ -114,13 +115,23 @@ impl Answer {
 
     /// An answer whose body is still to come.
     pub const fn new(status: StatusCode, headers: HeaderMap) -> Self {
-        Self { status, headers, body: Vec::new(), limit: Self::LIMIT }
+        Self { status, headers, body: Vec::new(), limit: Self::LIMIT, attempts: 1 }
     }
 
     /// The same, with another limit in bytes.
     #[must_use]
     pub fn limited(self, limit: usize) -> Self {
         Self { limit, ..self }
+    }
+
+    /// The same, as that to the last of so many attempts.
+    pub(crate) fn after(self, attempts: u32) -> Self {
+        Self { attempts, ..self }
+    }
+
+    /// How many times the request was sent until this answer came.
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Adds a piece of the body. A body over the limit is cut there; decoding it gives

@@ -7,6 +7,7 @@ pub mod backoff;
 mod call;
 pub mod config;
 mod decoded;
+mod discovery;
 mod drive;
 mod ensure;
 pub mod error;
@@ -42,9 +43,13 @@ pub mod time;
 mod unstructured;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
-pub use call::{Call, CallInput, CallOutput};
+pub use call::{Call, CallInput, CallOutput, Retry, RetryPolicy};
 pub use decoded::Decoded;
-pub use drive::{HttpMachine, ReconcilerEvent, Said};
+pub use discovery::{
+    ApiGroup, ApiResource, ApiSubresource, ApiVersion, Catalog, Discovery, DiscoveryConfig, DiscoveryFailure,
+    DiscoveryFault, DiscoveryInput, DiscoveryOutput, NotServed,
+};
+pub use drive::{CallEvent, DiscoveryEvent, HttpMachine, ReconcilerEvent, Said};
 pub use ensure::{DesiredChild, EnsureError, EnsureStep, controller_reference};
 pub use error::{DecodeError, Error, NetworkError, NetworkErrorKind};
 pub use evicted::{Evicted, EvictionRefusal};

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
+use crate::call;
 use crate::error::{BodyError, BodyProblem, DecodeError, Error};
 use crate::exchange::Answer;
 use crate::status::Status;
@@ -57,10 +58,10 @@ pub fn check(answer: &Answer) -> Result<(), Error> {
     if answer.status.is_success() { Ok(()) } else { Err(failure(answer)) }
 }
 
-/// What `Retry-After` asks for, when it is given in seconds as the API server gives it.
+/// What `Retry-After` asks for: seconds, or a date, which counts from the `Date` of the same answer. What cannot be read, as
+/// a negative number, is as if it were not there.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let secs: u32 = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Some(Duration::from_secs(secs.into()))
+    call::retry_after(headers)
 }
 
 /// An object of type `T` from its JSON text.
@@ -162,7 +163,7 @@ pub(crate) fn body_error(answer: &Answer, problem: BodyProblem) -> Error {
 mod tests {
     use super::*;
     use crate::Resource;
-    use http::StatusCode;
+    use http::{StatusCode, header};
     use k8s_openapi::api::core::v1::Pod;
 
     fn answer(code: u16, body: &[u8]) -> Answer {

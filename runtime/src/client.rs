@@ -1,12 +1,15 @@
 //! The way to one API server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cloudcoil_core::{Answer, Call, Error, KnownResource, ResourceType, Tickets, Unstructured};
+use cloudcoil_core::{
+    Answer, Call, CallEvent, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
+};
 use http::Request;
 
+use crate::discovery::{Discovery, Known};
 use crate::driver::{Driver, Port};
 use crate::exchanges::Exchanges;
 use crate::{Api, Runtime, Transport};
@@ -31,20 +34,23 @@ pub struct Client {
     shared: Arc<Shared>,
     namespace: Arc<str>,
     timeout: Option<Duration>,
+    retry: RetryPolicy,
 }
 
 struct Shared {
     runtime: Arc<dyn Runtime>,
     transport: Arc<dyn Transport>,
+    known: Mutex<Known>,
 }
 
 impl Client {
     /// A client whose default namespace is `default`.
     pub fn new(runtime: Arc<dyn Runtime>, transport: Arc<dyn Transport>) -> Self {
         Self {
-            shared: Arc::new(Shared { runtime, transport }),
+            shared: Arc::new(Shared { runtime, transport, known: Mutex::default() }),
             namespace: "default".into(),
             timeout: Some(Call::TIMEOUT),
+            retry: RetryPolicy::DEFAULT,
         }
     }
 
@@ -54,8 +60,8 @@ impl Client {
         Self { namespace: namespace.into(), ..self }
     }
 
-    /// The same, with another time limit for every single request, from sending it to the end of the answer; `None`
-    /// waits for ever. It is 30 seconds unless set. Watches are not limited by it.
+    /// The same, with another time limit for every single request, from sending it first to the end of the last answer, with
+    /// the waits between attempts; `None` waits for ever. It is 30 seconds unless set. Watches are not limited by it.
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
@@ -64,6 +70,12 @@ impl Client {
     /// The time limit for every single request.
     pub(crate) const fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// The same, with another [policy](RetryPolicy) of sending requests again. Watches have their own.
+    #[must_use]
+    pub fn with_retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
     }
 
     /// The namespace that is meant where none is named.
@@ -91,13 +103,25 @@ impl Client {
         Api::new(self.clone(), resource_type)
     }
 
-    /// Sends any request; its URI is a path and query. Every answer is `Ok`, whatever its code.
+    /// What the server serves, and under which names; shared by all clones.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone())
+    }
+
+    /// Sends any request, again where the [policy](RetryPolicy) says so; its URI is a path and query. Every answer is `Ok`,
+    /// whatever its code.
     ///
     /// # Errors
     /// [`Error::Network`], or [`Error::TimedOut`].
     pub async fn request(&self, request: Request<Bytes>) -> Result<Answer, Error> {
         let call = Call::new(request.into(), Tickets::new(0)).timeout(self.timeout);
-        Driver::new(call, self.port()).event().await
+        let mut driver = Driver::new(call.retry(self.retry, self.runtime().seed()), self.port());
+        loop {
+            match driver.event().await {
+                CallEvent::Retrying(retry) => report(&retry),
+                CallEvent::Done(result) => return result,
+            }
+        }
     }
 
     /// The executor and its clocks.
@@ -105,8 +129,16 @@ impl Client {
         &self.shared.runtime
     }
 
+    pub(crate) fn known(&self) -> &Mutex<Known> {
+        &self.shared.known
+    }
+
+    pub(crate) const fn limits(&self) -> (Option<Duration>, RetryPolicy) {
+        (self.timeout, self.retry)
+    }
+
     pub(crate) fn port(&self) -> Port {
-        let Shared { runtime, transport } = &*self.shared;
+        let Shared { runtime, transport, .. } = &*self.shared;
         Port::new(runtime.clone(), Exchanges::new(transport.clone(), runtime.clone()))
     }
 }
@@ -118,4 +150,10 @@ impl std::fmt::Debug for Client {
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
+}
+
+/// Tells who looks on that a request will be sent again.
+pub(crate) fn report(retry: &Retry) {
+    let Retry { attempt, cause, after, .. } = retry;
+    tracing::info!(attempt, %cause, ?after, "retrying");
 }

@@ -7,6 +7,7 @@ mod api;
 mod client;
 mod connect;
 mod controller;
+mod discovery;
 mod driver;
 mod exchanges;
 mod informer;
@@ -23,14 +24,15 @@ pub use api::{
 pub use client::Client;
 pub use connect::{Target, load_config, process_environment};
 pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, IntoOutcome, Stop, Wait, form};
+pub use discovery::Discovery;
 pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
 pub use ports::{Body, Runtime, Transport};
 
 pub use cloudcoil_core as core;
 pub use cloudcoil_core::{
-    Answer, BackoffPolicy, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation, KnownResource,
-    ListVersion, LogSource, Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource, ResourceKey,
-    ResourceList, ResourceType, Scope, Selector, Status, Table, Unstructured, WatchConfig,
+    Answer, ApiResource, BackoffPolicy, Catalog, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation,
+    KnownResource, ListVersion, LogSource, Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource,
+    ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, Unstructured, WatchConfig,
 };
 
 /// What most programs use.

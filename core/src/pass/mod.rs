@@ -164,6 +164,8 @@ impl Pass {
         for output in said {
             match output {
                 CallOutput::Http(effect) => out.push(PassOutput::Http(effect)),
+                // A pass that fails is done anew, from what is stored by then.
+                CallOutput::Retrying(_) => {}
                 CallOutput::Done(answer) => {
                     let state = std::mem::replace(&mut self.state, State::Ended);
                     let State::Writing { mut writing, call } = state else { return };
@@ -191,7 +193,7 @@ impl Pass {
                 let _ = call.step(now, Some(CallInput::Cancelled), &mut said);
                 out.extend(said.into_iter().filter_map(|output| match output {
                     CallOutput::Http(effect) => Some(PassOutput::Http(effect)),
-                    CallOutput::Done(_) => None,
+                    CallOutput::Retrying(_) | CallOutput::Done(_) => None,
                 }));
                 self.tickets = call.into_tickets();
                 self.finish(result, writing.written(), out);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::{Piece, Reply, Server, Virtual, json, text};
 use cloudcoil_core::NetworkErrorKind;
-use cloudcoil_runtime::{Deleted, Error, ListVersion, Patch, Propagation, Resource, ResourceType, Scope};
+use cloudcoil_runtime::{Deleted, Error, ListVersion, Patch, Propagation, Resource, ResourceType, RetryPolicy, Scope};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::{Value, json};
@@ -142,7 +142,7 @@ fn refusals_proxies_and_the_network_each_give_their_own_error() {
     let broken = Reply { code: 200, headers: vec![], pieces: vec![Piece::Bytes("{\"ki".into()), Piece::Break] };
     let replies = [failure(404, "NotFound"), failure(404, "NotFound"), html(), text(404, "404 page not found"), broken];
     let server = Server::script(&runtime, replies);
-    let maps = server.client().api::<ConfigMap>();
+    let maps = server.client().with_retry(RetryPolicy::OFF).api::<ConfigMap>();
     runtime.run(async {
         assert!(maps.get("a").await.unwrap_err().is_not_found());
         assert_eq!(maps.get_opt("a").await, Ok(None));

@@ -12,7 +12,7 @@ use cloudcoil_core::{NetworkError, NetworkErrorKind, Now, Time};
 use cloudcoil_runtime::{Body, Client, Runtime, Transport};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, Stream};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response};
 use serde_json::Value;
 
 /// Runs tasks until nothing moves, then jumps to the next sleep that ends.
@@ -174,6 +174,7 @@ pub(crate) struct Seen {
     pub(crate) method: String,
     pub(crate) uri: String,
     pub content_type: String,
+    pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
@@ -233,6 +234,7 @@ impl Transport for Line {
             method: request.method().to_string(),
             uri: request.uri().to_string(),
             content_type: content_type.to_owned(),
+            headers: request.headers().clone(),
             body: serde_json::from_slice(request.body()).unwrap_or_default(),
         };
         self.0.seen.lock().unwrap().push(seen.clone());

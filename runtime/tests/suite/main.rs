@@ -6,5 +6,6 @@ mod api;
 mod cluster;
 mod common;
 mod controller;
+mod discovery;
 mod informer;
 mod subresources;

@@ -223,6 +223,7 @@ impl Operator {
         for output in said {
             match output {
                 CallOutput::Http(effect) => out.push(effect),
+                CallOutput::Retrying(_) => {}
                 CallOutput::Done(result) => {
                     let Some(Running { run, source, write, .. }) = self.calls.remove(&machine) else { return };
                     let outcome = match result.and_then(|answer| response::decode::<Value>(&answer)) {
