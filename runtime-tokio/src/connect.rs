@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use cloudcoil_runtime::core::Error;
-use cloudcoil_runtime::core::config::{Config, ConfigSource};
+use cloudcoil_runtime::core::config::{Config, ConfigSource, Kubeconfig, ViewOptions};
 use cloudcoil_runtime::{Client, process_environment};
 
 use crate::TokioRuntime;
@@ -40,7 +40,7 @@ impl Connect for Client {
     }
 
     async fn try_from_kubeconfig(path: impl Into<PathBuf> + Send) -> Result<Self, Error> {
-        let source = ConfigSource { path: Some(path.into()), context: None };
+        let source = ConfigSource::from_kubeconfig(path);
         Self::try_from_config(&load_config(source).await?)
     }
 
@@ -57,4 +57,21 @@ impl Connect for Client {
 /// [`Error::Config`], naming the file and field at fault.
 pub async fn load_config(source: ConfigSource) -> Result<Config, Error> {
     Ok(cloudcoil_runtime::load_config(source, process_environment(), read_file).await?)
+}
+
+/// The kubeconfig files of a source, read and merged, as `kubectl config view` shows them.
+///
+/// ```no_run
+/// # use cloudcoil_tokio::core::config::ViewOptions;
+/// # async fn example() -> Result<(), cloudcoil_tokio::core::Error> {
+/// let options = ViewOptions { minify: true, flatten: true, raw: false };
+/// print!("{}", cloudcoil_tokio::view_config(Default::default(), options).await?.to_yaml());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Config`], naming the file and field at fault.
+pub async fn view_config(source: ConfigSource, options: ViewOptions) -> Result<Kubeconfig, Error> {
+    Ok(cloudcoil_runtime::view_config(source, process_environment(), options, read_file).await?)
 }

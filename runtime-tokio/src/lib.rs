@@ -24,7 +24,7 @@ mod runtime;
 mod signal;
 mod transport;
 
-pub use connect::{Connect, load_config};
+pub use connect::{Connect, load_config, view_config};
 pub use runtime::TokioRuntime;
 pub use signal::shutdown_signal;
 pub use transport::HyperTransport;

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use cloudcoil_core::config::{
-    Auth, Config, ConfigError, ConfigInput, ConfigLoad, ConfigOutput, ConfigSource, Environment, ReadError,
+    Auth, Config, ConfigError, ConfigInput, ConfigLoad, ConfigOutput, ConfigSource, ConfigView, Environment,
+    Kubeconfig, ReadError, ViewOptions,
 };
-use cloudcoil_core::{Machine as _, NetworkError, NetworkErrorKind, Now, Outbox};
+use cloudcoil_core::{Machine, NetworkError, NetworkErrorKind, Now, Outbox};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Uri, header};
 
@@ -20,19 +21,39 @@ pub async fn load_config(
     environment: Environment,
     read: impl AsyncFn(PathBuf) -> Result<Vec<u8>, ReadError>,
 ) -> Result<Config, ConfigError> {
-    let mut load = ConfigLoad::new(source, environment);
+    drive(ConfigLoad::new(source, environment), read).await
+}
+
+/// Reads and merges the kubeconfig files of a source, as `kubectl config view` does; `read` reads a file whole. Warnings go
+/// to `tracing`. [`Kubeconfig::to_json`] and [`Kubeconfig::to_yaml`] print the answer.
+///
+/// # Errors
+/// [`ConfigError`], naming the file and field at fault.
+pub async fn view_config(
+    source: ConfigSource,
+    environment: Environment,
+    options: ViewOptions,
+    read: impl AsyncFn(PathBuf) -> Result<Vec<u8>, ReadError>,
+) -> Result<Kubeconfig, ConfigError> {
+    drive(ConfigView::new(source, environment, options), read).await
+}
+
+async fn drive<T, M: Machine<Input = ConfigInput, Output = ConfigOutput<T>>>(
+    mut machine: M,
+    read: impl AsyncFn(PathBuf) -> Result<Vec<u8>, ReadError>,
+) -> Result<T, ConfigError> {
     let mut out = Outbox::new();
     let mut input = None;
     loop {
         // Loading has no time limits, so any clock will do.
-        let _ = load.step(Now::default(), input.take(), &mut out);
+        let _ = machine.step(Now::default(), input.take(), &mut out);
         for output in out.drain() {
             match output {
                 ConfigOutput::Read { ticket, path } => {
                     input = Some(ConfigInput::Read { ticket, result: read(path).await });
                 }
                 ConfigOutput::Warn(warning) => tracing::warn!("{warning}"),
-                ConfigOutput::Loaded(result) => return result.map(|config| *config),
+                ConfigOutput::Loaded(result) => return result.map(|loaded| *loaded),
             }
         }
     }
@@ -143,7 +164,7 @@ clusters: [{name: p, cluster: {server: 'https://a'}}]
 contexts: [{name: c, context: {cluster: p, user: u}}]
 users: [{name: u, user: {tokenFile: tok}}]",
         ]);
-        let source = ConfigSource { path: Some("/k/cfg".into()), context: None };
+        let source = ConfigSource::from_kubeconfig("/k/cfg");
         let read = async |_| Ok(files.borrow_mut().pop().unwrap().as_bytes().to_vec());
         load_config(source, Environment::default(), read).now_or_never().unwrap().unwrap().auth
     }

@@ -22,7 +22,7 @@ pub use api::{
     Replace, SetReplicas, Subresource, SubresourceWrite, Watch, WatchEvent, WatchStream,
 };
 pub use client::Client;
-pub use connect::{Target, load_config, process_environment};
+pub use connect::{Target, load_config, process_environment, view_config};
 pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, IntoOutcome, Stop, Wait, form};
 pub use discovery::Discovery;
 pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};

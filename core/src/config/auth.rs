@@ -12,7 +12,7 @@ use super::{ExecConfig, ReadError};
 use crate::time::Time;
 
 /// Bytes that are not to be shown: no `Debug`, no `Display`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(Box<[u8]>);
 
 impl Secret {

@@ -68,6 +68,22 @@ pub enum ConfigError {
         /// The cluster.
         name: Box<str>,
     },
+    /// A user that is asked for is in no file. One that a context names may be absent; requests are anonymous then.
+    #[error("{origin} is {name:?}, and no user has that name")]
+    UnknownUser {
+        /// The field that names it.
+        origin: Box<str>,
+        /// The user.
+        name: Box<str>,
+    },
+    /// Two fields exclude each other.
+    #[error("{origin}: {problem}")]
+    Conflict {
+        /// One of the fields and its file.
+        origin: Box<str>,
+        /// The other, and why.
+        problem: &'static str,
+    },
     /// A field that is needed is absent or empty.
     #[error("{origin} is missing")]
     Missing {
@@ -88,7 +104,7 @@ pub enum ConfigError {
         /// What is wrong.
         problem: Box<str>,
     },
-    /// A credential cannot be sent, or two exclude each other.
+    /// A credential cannot be sent.
     #[error("{origin}: {problem}")]
     InvalidCredential {
         /// The field and its file.
@@ -118,7 +134,7 @@ pub enum ConfigError {
         /// The field and its file.
         origin: Box<str>,
         /// What is wrong.
-        problem: Box<str>,
+        problem: &'static str,
     },
     /// Impersonation that cannot be asked for, such as that of a group without a user.
     #[error("{origin}: {problem}")]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use super::ConfigError;
-use super::file::{self, Cluster, Context, Named, User};
+use super::file::{self, Cluster, Context, Extensions, Listed, Named, Preferences, User};
 
 /// What kubeconfig files say. The first file that has an entry of a name, or a current context, has the say.
 ///
@@ -21,7 +21,9 @@ use super::file::{self, Cluster, Context, Named, User};
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Kubeconfig {
     files: Vec<PathBuf>,
-    current_context: Option<String>,
+    pub(super) current_context: Option<String>,
+    pub(super) preferences: Preferences,
+    pub(super) extensions: Extensions,
     pub(super) clusters: BTreeMap<String, Entry<Cluster>>,
     pub(super) contexts: BTreeMap<String, Entry<Context>>,
     pub(super) users: BTreeMap<String, Entry<User>>,
@@ -31,25 +33,32 @@ impl Kubeconfig {
     /// Reads one file, YAML or JSON. `path` names it in errors and is what relative paths in it start from.
     ///
     /// # Errors
-    /// [`ConfigError::Undecodable`] or [`ConfigError::Duplicate`].
+    /// [`ConfigError::Undecodable`], [`ConfigError::InvalidBase64`] or [`ConfigError::Duplicate`].
     pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self, ConfigError> {
         let file = file::parse(path, bytes)?;
         Ok(Self {
-            current_context: file.current_context.filter(|name| !name.is_empty()),
-            clusters: index(path, "clusters", file.clusters)?,
-            contexts: index(path, "contexts", file.contexts)?,
-            users: index(path, "users", file.users)?,
+            current_context: Some(file.current_context).filter(|name| !name.is_empty()),
+            preferences: file.preferences,
+            extensions: file.extensions,
+            clusters: index(path, file.clusters)?,
+            contexts: index(path, file.contexts)?,
+            users: index(path, file.users)?,
             files: vec![path.to_owned()],
         })
     }
 
     /// Adds what `later` has and this has not; an entry is taken whole or not at all.
     ///
+    /// Merging is associative, and nothing changes when a file is merged a second time.
+    ///
     /// See <https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/#merging-kubeconfig-files>.
     #[must_use]
     pub fn merge(mut self, later: Self) -> Self {
         self.files.extend(later.files);
         self.current_context = self.current_context.or(later.current_context);
+        self.preferences.colors |= later.preferences.colors;
+        add_absent(&mut self.preferences.extensions.0, later.preferences.extensions.0);
+        add_absent(&mut self.extensions.0, later.extensions.0);
         add_absent(&mut self.clusters, later.clusters);
         add_absent(&mut self.contexts, later.contexts);
         add_absent(&mut self.users, later.users);
@@ -81,9 +90,21 @@ impl Kubeconfig {
         &self.files
     }
 
+    /// The context of that name, or else the current one, and its name.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoCurrentContext`] or [`ConfigError::UnknownContext`].
+    pub(super) fn context<'a>(&'a self, name: Option<&'a str>) -> Result<(&'a str, &'a Entry<Context>), ConfigError> {
+        let Some(name) = name.or_else(|| self.current_context()) else {
+            return Err(ConfigError::NoCurrentContext { files: self.files.clone() });
+        };
+        let unknown = || ConfigError::UnknownContext { name: name.into(), files: self.files.clone() };
+        Ok((name, self.contexts.get(name).ok_or_else(unknown)?))
+    }
+
     /// Whether the files say nothing at all.
     pub fn is_empty(&self) -> bool {
-        self.clusters.is_empty() && self.contexts.is_empty() && self.users.is_empty() && self.current_context.is_none()
+        *self == Self { files: self.files.clone(), ..Self::default() }
     }
 }
 
@@ -100,24 +121,42 @@ impl fmt::Debug for Kubeconfig {
     }
 }
 
-/// An entry and the file it is from.
+/// An entry of a list, and where it is from.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry<T> {
-    pub(super) list: &'static str,
-    pub(super) name: String,
-    pub(super) file: PathBuf,
+    pub(super) place: Place,
     pub(super) content: T,
 }
 
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    File {
+        list: &'static str,
+        name: String,
+        file: PathBuf,
+    },
+    /// What the caller puts in place of the fields of an entry.
+    Caller,
+    /// What a pod knows of its cluster and of itself.
+    Pod,
+}
+
 impl<T> Entry<T> {
-    /// A field of the entry, for people: `users[dev].client-key in /k/config`.
+    /// A field of the entry, for people: `users[dev].user.client-key in /k/config`.
     pub(super) fn origin(&self, field: &str) -> Box<str> {
-        format!("{}[{}].{field} in {}", self.list, self.name, self.file.display()).into()
+        match &self.place {
+            Place::File { list, name, file } => format!("{list}[{name}].{field} in {}", file.display()).into(),
+            Place::Caller => format!("{} as the caller gives it", field.rsplit('.').next().unwrap_or(field)).into(),
+            Place::Pod => "the pod's service account".into(),
+        }
     }
 
     /// A path in the entry: one that is relative starts where the file is.
     pub(super) fn path(&self, path: &str) -> PathBuf {
-        let folder = self.file.parent().map(Path::to_owned).unwrap_or_default();
+        let folder = match &self.place {
+            Place::File { file, .. } => file.parent().map(Path::to_owned).unwrap_or_default(),
+            Place::Caller | Place::Pod => return path.into(),
+        };
         clean(&folder.join(path))
     }
 }
@@ -138,14 +177,12 @@ fn clean(path: &Path) -> PathBuf {
     cleaned
 }
 
-fn index<T>(
-    path: &Path,
-    list: &'static str,
-    entries: Vec<Named<T>>,
-) -> Result<BTreeMap<String, Entry<T>>, ConfigError> {
+fn index<T: Listed>(path: &Path, entries: Vec<Named<T>>) -> Result<BTreeMap<String, Entry<T>>, ConfigError> {
+    let list = T::LIST;
     let mut index = BTreeMap::new();
     for Named { name, content } in entries {
-        let entry = Entry { list, name: name.clone(), file: path.to_owned(), content };
+        let place = Place::File { list, name: name.clone(), file: path.to_owned() };
+        let entry = Entry { place, content };
         if index.insert(name.clone(), entry).is_some() {
             return Err(ConfigError::Duplicate { path: path.to_owned(), list, name: name.into() });
         }
@@ -153,7 +190,7 @@ fn index<T>(
     Ok(index)
 }
 
-fn add_absent<T>(entries: &mut BTreeMap<String, Entry<T>>, later: BTreeMap<String, Entry<T>>) {
+fn add_absent<T>(entries: &mut BTreeMap<String, T>, later: BTreeMap<String, T>) {
     for (name, entry) in later {
         entries.entry(name).or_insert(entry);
     }
@@ -179,10 +216,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_flags_are_taken_as_text_where_text_belongs() {
-        let config = parse("current-context: 1\ncontexts: [{name: 1, context: {cluster: 2, user: true}}]").unwrap();
-        assert_eq!(config.current_context(), Some("1"));
-        assert_eq!(config.contexts["1"].content.user.as_deref(), Some("true"));
+    fn numbers_and_flags_are_no_text() {
+        for text in
+            ["current-context: 1", "users: [{name: a, user: {token: 12}}]", "users: [{name: a, user: {password: on}}]"]
+        {
+            assert!(matches!(parse(text), Err(ConfigError::Undecodable { line: 1, .. })), "{text}");
+        }
     }
 
     #[test]
@@ -198,7 +237,7 @@ mod tests {
         let error = parse("users: [{name: a, user: {token: \"s3cret}}]\n").unwrap_err();
         assert!(error.to_string().starts_with("/k/cfg: line "), "{error}");
         assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
-        assert!(Kubeconfig::parse("/k/cfg".as_ref(), b"\xff\xfe").is_err());
+        assert!(Kubeconfig::parse("/k/cfg".as_ref(), b"\xff\xff").is_err());
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn load(source: ConfigSource, environment: Environment, files: &[(&'static str, 
 }
 
 fn load_file(text: &'static str, more: &[(&'static str, &'static str)]) -> Outcome {
-    let source = ConfigSource { path: Some("/k/conf/cfg".into()), context: None };
+    let source = ConfigSource::from_kubeconfig("/k/conf/cfg");
     load(source, Environment::default(), &[&[("/k/conf/cfg", text)], more].concat())
 }
 
@@ -119,7 +119,7 @@ fn a_list_of_missing_files_hides_the_home_directory() {
 
 #[test]
 fn a_file_that_is_asked_for_must_exist_and_one_that_is_listed_must_be_readable() {
-    let source = ConfigSource { path: Some("/k/none".into()), context: None };
+    let source = ConfigSource::from_kubeconfig("/k/none");
     let error = load(source, kubeconfig("/k/one"), &[("/k/one", ONE)]).error();
     assert_eq!(error, "cannot read /k/none, named by the caller: no such file");
     let outcome = load(ConfigSource::default(), kubeconfig("/k/one:/k/bad"), &[("/k/one", ONE), ("/k/bad", "]")]);
@@ -147,7 +147,7 @@ fn data_goes_before_a_file_and_must_be_base64() {
     let identity = load_file(text, &[]).config().tls.identity.unwrap();
     assert_eq!((identity.certificate.text.expose(), identity.key.text.expose()), (&b"CT"[..], &b"KEY"[..]));
     let error = load_file(with_user("{client-certificate-data: 'Q1Q=', client-key-data: '!s3cret'}"), &[]).error();
-    assert_eq!(error, "users[u].user.client-key-data in /k/conf/cfg is not base64");
+    assert_eq!(error, "users[0].user.client-key-data in /k/conf/cfg is not base64");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn each_missing_piece_has_its_own_error() {
 
 #[test]
 fn a_context_can_be_asked_for() {
-    let source = |context: &str| ConfigSource { path: Some("/k/conf/cfg".into()), context: Some(context.into()) };
+    let source = |context: &str| ConfigSource::from_kubeconfig("/k/conf/cfg").with_context(context);
     let files = [("/k/conf/cfg", with_user("{token: t}"))];
     assert!(load(source("c"), Environment::default(), &files).result.is_ok());
     let error = load(source("d"), Environment::default(), &files).error();
@@ -252,7 +252,7 @@ fn debug_shows_no_secret() {
 
 #[test]
 fn the_laws_of_machines_hold() {
-    let make = || ConfigLoad::new(ConfigSource { path: Some("/c".into()), context: None }, Environment::default());
+    let make = || ConfigLoad::new(ConfigSource::from_kubeconfig("/c"), Environment::default());
     let mut other = Tickets::new(0);
     let (first, stale) = (other.issue(), (0..9).map(|_| other.issue()).last().unwrap());
     let read = |ticket, text: &str| ConfigInput::Read { ticket, result: Ok(text.as_bytes().to_vec()) };

@@ -5,15 +5,22 @@
 
 mod auth;
 mod certificate;
+mod decode;
+mod environment;
 mod error;
 mod exec;
 mod file;
+mod gather;
 mod impersonation;
 mod kubeconfig;
 mod load;
+mod overrides;
 mod proxy;
 mod resolve;
 mod server;
+mod user;
+mod view;
+mod yaml;
 
 use std::fmt;
 
@@ -21,12 +28,15 @@ use http::Uri;
 
 pub use auth::{Auth, Secret, TokenFile};
 pub use certificate::validity as certificate_validity;
+pub use environment::Environment;
 pub use error::{ConfigError, ConfigWarning, ReadError};
 pub use exec::{ExecCluster, ExecConfig, ExecVersion, InteractiveMode};
 pub use impersonation::Impersonation;
 pub use kubeconfig::Kubeconfig;
-pub use load::{ConfigInput, ConfigLoad, ConfigOutput, ConfigSource, Environment};
+pub use load::{ConfigInput, ConfigLoad, ConfigOutput};
+pub use overrides::{ConfigSource, Overrides};
 pub use proxy::{Proxy, ProxyCredentials, ProxyScheme};
+pub use view::{ConfigView, ViewOptions};
 
 /// Where the API server is, how it is known, and how one is known to it. All that a transport needs.
 ///
@@ -64,7 +74,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError::InvalidServer`] if the address is no `http` or `https` URL.
     pub fn new(server: &str) -> Result<Self, ConfigError> {
-        let server = server::parse(server, false).map_err(|problem| ConfigError::InvalidServer {
+        let server = server::parse(server).map_err(|problem| ConfigError::InvalidServer {
             origin: "the address given".into(),
             problem: problem.into(),
         })?;

@@ -1,24 +1,19 @@
-//! From a context's name to a configuration that lacks only the content of files.
+//! From a source to a configuration that lacks only the content of files.
 
 use std::path::PathBuf;
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-
-use super::file::{Cluster, Exec, User};
-use super::kubeconfig::Entry;
+use super::file::{Cluster, User, is_empty};
+use super::gather::Gather;
+use super::kubeconfig::{Entry, Place};
 use super::{
-    Auth, Config, ConfigError, ConfigWarning, Environment, ExecCluster, ExecConfig, ExecVersion, Identity,
-    Impersonation, InteractiveMode, Kubeconfig, Pem, Proxy, Secret, Tls, TokenFile, server,
+    Auth, Config, ConfigError, ConfigSource, ConfigWarning, Environment, ExecCluster, Identity, Kubeconfig, Pem, Proxy,
+    Secret, Tls, TokenFile, server,
 };
 
 /// A configuration whose files are still to be read.
 #[derive(Clone)]
 pub(super) struct Draft {
-    config: Config,
-    /// What the kubeconfig has, and the field that has it.
-    proxy_url: Option<(Box<str>, String)>,
+    pub(super) config: Config,
     certificate: Option<Pem>,
     key: Option<Pem>,
     /// The files, last one first.
@@ -45,176 +40,131 @@ pub(super) enum What {
     Namespace,
 }
 
-impl Kubeconfig {
-    /// What the context of that name, or the current one, means.
-    pub(super) fn draft(&self, context: Option<&str>) -> Result<Draft, ConfigError> {
-        let files = || self.files().to_vec();
-        let Some(name) = context.or_else(|| self.current_context()) else {
-            return Err(ConfigError::NoCurrentContext { files: files() });
-        };
-        let Some(context) = self.contexts.get(name) else {
-            return Err(ConfigError::UnknownContext { name: name.into(), files: files() });
-        };
-        let origin = context.origin("context.cluster");
-        let Some(cluster_name) = text(&context.content.cluster) else {
-            return Err(ConfigError::Missing { origin });
-        };
-        let Some(cluster) = self.clusters.get(cluster_name) else {
-            return Err(ConfigError::UnknownCluster { origin, name: cluster_name.into() });
-        };
-        let user_name = text(&context.content.user);
-        let user = user_name.and_then(|name| self.users.get(name));
-        let mut draft = Draft::of_cluster(cluster, user)?;
-        if let Some(namespace) = text(&context.content.namespace) {
-            draft.config.namespace = namespace.to_owned();
-        }
-        if let Some(user) = user {
-            draft.add_impersonation(user)?;
-        }
-        match (user, user_name) {
-            (Some(user), _) if draft.config.is_tls() => draft.add_user(user, cluster)?,
-            (Some(user), _) if user.content.has_credentials() => draft.warnings.push(ConfigWarning::PlainHttp),
-            (None, Some(name)) => {
-                let origin = context.origin("context.user");
-                draft.warnings.push(ConfigWarning::UnknownUser { origin, name: name.into() });
-            }
-            _ => {}
-        }
-        Ok(draft)
-    }
+/// The entries that a context leads to; each may be absent.
+#[derive(Default)]
+struct Chosen<'a> {
+    namespace: &'a str,
+    cluster: Option<&'a Entry<Cluster>>,
+    user: Option<&'a Entry<User>>,
+}
+
+/// An entry, and what the caller puts in place of its fields.
+pub(super) struct Layers<'a, T> {
+    pub(super) caller: &'a Entry<T>,
+    pub(super) entry: Option<&'a Entry<T>>,
 }
 
 impl Draft {
-    fn new(config: Config) -> Self {
-        Self { config, proxy_url: None, certificate: None, key: None, wanted: Vec::new(), warnings: Vec::new() }
-    }
-
-    /// The service account of the pod this runs in.
+    /// What the files that were gathered mean, or in their place the service account of the pod this runs in.
     ///
     /// See <https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/>.
-    pub(super) fn in_cluster(host: &str, port: &str) -> Result<Self, ConfigError> {
+    pub(super) fn new(gather: &Gather, source: &ConfigSource, environment: &Environment) -> Result<Self, ConfigError> {
+        if !gather.is_empty() || source.overrides.server.is_some() || source.context.is_some() {
+            let mut warnings = Vec::new();
+            let chosen = Chosen::new(&gather.merged, source, &mut warnings)?;
+            let mut draft = Self::of(&chosen, source, environment)?;
+            draft.warnings.splice(0..0, warnings);
+            return Ok(draft);
+        }
+        let set = |variable: &Option<String>| variable.clone().filter(|value| !value.is_empty());
+        match (set(&environment.service_host), set(&environment.service_port)) {
+            (Some(host), Some(port)) => Self::in_cluster(&host, &port, source, environment),
+            _ => Err(ConfigError::NotFound { tried: [&gather.missing[..], gather.merged.files()].concat() }),
+        }
+    }
+
+    fn in_cluster(
+        host: &str,
+        port: &str,
+        source: &ConfigSource,
+        environment: &Environment,
+    ) -> Result<Self, ConfigError> {
+        let file = |name: &str| format!("{SERVICE_ACCOUNT}/{name}");
         let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
-        let server = server::parse(&format!("https://{host}:{port}"), true).map_err(|problem| {
-            let origin = "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT".into();
-            ConfigError::InvalidServer { origin, problem: problem.into() }
-        })?;
-        let mut draft = Self::new(Config::anonymous(server));
-        for (what, file, optional) in
-            [(What::Namespace, "namespace", true), (What::Ca, "ca.crt", true), (What::Token, "token", false)]
-        {
-            let origin = "the pod's service account".into();
-            draft.wanted.push(Wanted { what, path: PathBuf::from(SERVICE_ACCOUNT).join(file), origin, optional });
+        let cluster = Cluster {
+            server: format!("https://{host}:{port}"),
+            certificate_authority: file("ca.crt"),
+            ..Cluster::default()
+        };
+        let cluster = Entry { place: Place::Pod, content: cluster };
+        let user = User { token_file: file("token"), ..User::default() };
+        let user = Entry { place: Place::Pod, content: user };
+        let namespace = environment.pod_namespace.as_deref().unwrap_or_default();
+        let mut draft =
+            Self::of(&Chosen { namespace, cluster: Some(&cluster), user: Some(&user) }, source, environment)?;
+        if namespace.is_empty() && text(&source.overrides.namespace).is_none() {
+            let (path, origin) = (file("namespace").into(), user.origin("namespace"));
+            draft.wanted.insert(0, Wanted { what: What::Namespace, path, origin, optional: true });
         }
         Ok(draft)
     }
 
-    fn of_cluster(cluster: &Entry<Cluster>, user: Option<&Entry<User>>) -> Result<Self, ConfigError> {
-        let fields = &cluster.content;
-        let origin = cluster.origin("cluster.server");
-        let Some(address) = text(&fields.server) else {
-            return Err(ConfigError::Missing { origin });
+    fn of(chosen: &Chosen<'_>, source: &ConfigSource, environment: &Environment) -> Result<Self, ConfigError> {
+        let (cluster, user) = (source.overrides.cluster_entry(), source.overrides.user_entry());
+        let cluster = Layers { caller: &cluster, entry: chosen.cluster };
+        let user = Layers { caller: &user, entry: chosen.user };
+        let mut draft = Self::of_cluster(&cluster)?;
+        if let Some(namespace) = text(&source.overrides.namespace).or_else(|| some(chosen.namespace)) {
+            namespace.clone_into(&mut draft.config.namespace);
+        }
+        draft.add_proxy(&cluster, environment)?;
+        draft.add_impersonation(&user)?;
+        if draft.config.is_tls() {
+            draft.add_user(&user, &cluster)?;
+        } else if user.caller.content.has_credentials() || user.entry.is_some_and(|user| user.content.has_credentials())
+        {
+            draft.warnings.push(ConfigWarning::PlainHttp);
+        }
+        Ok(draft)
+    }
+
+    fn of_cluster(cluster: &Layers<'_, Cluster>) -> Result<Self, ConfigError> {
+        let Some(found) = cluster.with(|fields| !fields.server.is_empty()) else {
+            return Err(ConfigError::Missing { origin: cluster.entry_or_caller().origin("cluster.server") });
         };
-        let has_ca = either(&fields.certificate_authority, &fields.certificate_authority_data);
-        let has_certificate = user
-            .is_some_and(|Entry { content: user, .. }| either(&user.client_certificate, &user.client_certificate_data));
-        let server = server::parse(address, has_ca || has_certificate || fields.insecure_skip_tls_verify)
-            .map_err(|problem| ConfigError::InvalidServer { origin, problem: problem.into() })?;
-        let tls = Tls {
-            server_name: text(&fields.tls_server_name).map(ToOwned::to_owned),
-            insecure_skip_verify: fields.insecure_skip_tls_verify,
+        let server = server::parse(&found.content.server).map_err(|problem| ConfigError::InvalidServer {
+            origin: found.origin("cluster.server"),
+            problem: problem.into(),
+        })?;
+        let config = Config {
+            disable_compression: cluster.any(|fields| fields.disable_compression),
+            ..Config::anonymous(server)
+        };
+        let mut draft = Self { config, certificate: None, key: None, wanted: Vec::new(), warnings: Vec::new() };
+        if draft.config.is_tls() {
+            draft.add_tls(cluster)?;
+        }
+        Ok(draft)
+    }
+
+    /// What vouches for the server. An authority and the will to do without one go together, from one layer: so does
+    /// the name of the server with its address.
+    fn add_tls(&mut self, cluster: &Layers<'_, Cluster>) -> Result<(), ConfigError> {
+        let named = cluster.layer(|fields| !fields.tls_server_name.is_empty() || !fields.server.is_empty());
+        let trusted = cluster.layer(|fields| {
+            fields.insecure_skip_tls_verify || either(&fields.certificate_authority, &fields.certificate_authority_data)
+        });
+        self.config.tls = Tls {
+            server_name: named.and_then(|entry| some(&entry.content.tls_server_name)).map(ToOwned::to_owned),
+            insecure_skip_verify: trusted.is_some_and(|entry| entry.content.insecure_skip_tls_verify),
             ..Tls::default()
         };
-        let mut draft = Self::new(Config { tls, ..Config::anonymous(server) });
-        draft.config.disable_compression = fields.disable_compression;
-        draft.proxy_url = text(&fields.proxy_url).map(|url| (cluster.origin("cluster.proxy-url"), url.to_owned()));
-        if draft.config.is_tls() && !draft.config.tls.insecure_skip_verify {
-            let field = "cluster.certificate-authority";
-            draft.config.tls.ca = draft.pem(
-                cluster,
-                What::Ca,
-                field,
-                &fields.certificate_authority_data,
-                &fields.certificate_authority,
-            )?;
+        let Some(trusted) = trusted else { return Ok(()) };
+        let fields = &trusted.content;
+        if fields.insecure_skip_tls_verify && either(&fields.certificate_authority, &fields.certificate_authority_data)
+        {
+            let origin = trusted.origin("cluster.insecure-skip-tls-verify");
+            return Err(ConfigError::Conflict { origin, problem: "not together with a certificate authority" });
         }
-        Ok(draft)
-    }
-
-    fn add_user(&mut self, user: &Entry<User>, cluster: &Entry<Cluster>) -> Result<(), ConfigError> {
-        if user.content.auth_provider {
-            let instead = ": Kubernetes dropped it; use an `exec` credential program";
-            return Err(ConfigError::Unsupported { origin: user.origin("user.auth-provider"), instead });
-        }
-        self.add_identity(user)?;
-        self.add_header(user)?;
-        if let Some(exec) = &user.content.exec {
-            let exec = self.exec(user, exec, cluster)?;
-            self.config.auth = Auth::Exec(Box::new(exec));
-        }
-        Ok(())
-    }
-
-    fn exec(&self, user: &Entry<User>, exec: &Exec, cluster: &Entry<Cluster>) -> Result<ExecConfig, ConfigError> {
-        let missing = |field: &str| ConfigError::Missing { origin: user.origin(field) };
-        let invalid = |field: &str, problem: &str| ConfigError::InvalidExec {
-            origin: user.origin(field),
-            problem: problem.into(),
-        };
-        let command = text(&exec.command).ok_or_else(|| missing("user.exec.command"))?;
-        let version = text(&exec.api_version).ok_or_else(|| missing("user.exec.apiVersion"))?;
-        let api_version = ExecVersion::parse(version).ok_or_else(|| {
-            invalid(
-                "user.exec.apiVersion",
-                "neither client.authentication.k8s.io/v1 nor client.authentication.k8s.io/v1beta1",
-            )
-        })?;
-        if exec.env.iter().any(|variable| variable.name.is_empty()) {
-            return Err(missing("user.exec.env[].name"));
-        }
-        let interactive_mode = match text(&exec.interactive_mode) {
-            None if api_version == ExecVersion::V1 => return Err(missing("user.exec.interactiveMode")),
-            None => InteractiveMode::IfAvailable,
-            Some(mode) => InteractiveMode::parse(mode)
-                .ok_or_else(|| invalid("user.exec.interactiveMode", "none of Never, IfAvailable and Always"))?,
-        };
-        Ok(ExecConfig {
-            // A name alone is looked for in `PATH`.
-            command: if command.contains(std::path::is_separator) { user.path(command) } else { command.into() },
-            args: exec.args.clone(),
-            env: exec.env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
-            api_version,
-            cluster: exec.provide_cluster_info.then(|| Box::new(exec_cluster(&cluster.content))),
-            interactive_mode,
-            install_hint: text(&exec.install_hint).map(ToOwned::to_owned),
-            origin: user.origin("user.exec"),
-        })
-    }
-
-    /// Impersonation is no secret, and is told over plain `http` too, as `kubectl` does.
-    fn add_impersonation(&mut self, user: &Entry<User>) -> Result<(), ConfigError> {
-        let fields = &user.content;
-        let extra = fields.as_user_extra.iter().map(|(key, values)| (key.clone(), values.clone().unwrap_or_default()));
-        let impersonation = Impersonation {
-            user: text(&fields.as_user).map(ToOwned::to_owned),
-            uid: text(&fields.as_uid).map(ToOwned::to_owned),
-            groups: fields.as_groups.clone(),
-            extra: extra.collect(),
-        };
-        if impersonation.headers().is_none() {
-            let problem = match impersonation.user {
-                None => "as-uid, as-groups and as-user-extra need a user",
-                Some(_) => "a name or value with characters that cannot be sent",
-            };
-            return Err(ConfigError::InvalidImpersonation { origin: user.origin("user.as"), problem });
-        }
-        self.config.impersonation = impersonation;
+        let (data, file) = (&fields.certificate_authority_data, &fields.certificate_authority);
+        self.config.tls.ca = self.pem(trusted, What::Ca, "cluster.certificate-authority", data, file);
         Ok(())
     }
 
     /// The proxy that the kubeconfig names, else the one that the environment has for the server.
-    pub(super) fn add_proxy(&mut self, environment: &Environment) -> Result<(), ConfigError> {
-        let (origin, proxy) = match self.proxy_url.take() {
-            Some((origin, url)) => (origin, Proxy::parse(&url)),
+    fn add_proxy(&mut self, cluster: &Layers<'_, Cluster>, environment: &Environment) -> Result<(), ConfigError> {
+        let (origin, proxy) = match cluster.with(|fields| !fields.proxy_url.is_empty()) {
+            Some(entry) => (entry.origin("cluster.proxy-url"), Proxy::parse(&entry.content.proxy_url)),
             None => match Proxy::from_environment(environment, &self.config.server) {
                 Some((variable, proxy)) => (variable.into(), proxy),
                 None => return Ok(()),
@@ -224,62 +174,29 @@ impl Draft {
         Ok(())
     }
 
-    fn add_identity(&mut self, user: &Entry<User>) -> Result<(), ConfigError> {
-        let fields = &user.content;
-        let (data, file) = (&fields.client_certificate_data, &fields.client_certificate);
-        if !either(data, file) {
-            return Ok(());
-        }
-        if !either(&fields.client_key_data, &fields.client_key) {
-            return Err(ConfigError::Missing { origin: user.origin("user.client-key") });
-        }
-        self.certificate = self.pem(user, What::Certificate, "user.client-certificate", data, file)?;
-        self.key = self.pem(user, What::Key, "user.client-key", &fields.client_key_data, &fields.client_key)?;
-        Ok(())
-    }
-
-    /// A token goes before a password; a token's file before a token, which then stands in while there is no file.
-    fn add_header(&mut self, user: &Entry<User>) -> Result<(), ConfigError> {
-        let fields = &user.content;
-        let token = text(&fields.token);
-        if let Some(token) = token {
-            self.config.auth = Auth::bearer(token.as_bytes()).ok_or_else(|| not_a_header(user.origin("user.token")))?;
-        }
-        if let Some(file) = text(&fields.token_file) {
-            let (path, origin) = (user.path(file), user.origin("user.tokenFile"));
-            self.wanted.push(Wanted { what: What::Token, path, origin, optional: token.is_some() });
-        }
-        let username = text(&fields.username);
-        if token.is_some() && username.is_some() {
-            let problem = "a token and a password exclude each other".into();
-            return Err(ConfigError::InvalidCredential { origin: user.origin("user.username"), problem });
-        }
-        if let (Some(username), None) = (username, text(&fields.token_file)) {
-            self.config.auth = Auth::basic(username, fields.password.as_deref().unwrap_or_default());
-        }
+    pub(super) fn add_identity(&mut self, user: &Layers<'_, User>) -> Result<(), ConfigError> {
+        let certificate = user.with(|fields| either(&fields.client_certificate, &fields.client_certificate_data));
+        let Some(certificate) = certificate else { return Ok(()) };
+        let Some(key) = user.with(|fields| either(&fields.client_key, &fields.client_key_data)) else {
+            return Err(ConfigError::Missing { origin: certificate.origin("user.client-key") });
+        };
+        let (data, file) = (&certificate.content.client_certificate_data, &certificate.content.client_certificate);
+        self.certificate = self.pem(certificate, What::Certificate, "user.client-certificate", data, file);
+        let (data, file) = (&key.content.client_key_data, &key.content.client_key);
+        self.key = self.pem(key, What::Key, "user.client-key", data, file);
         Ok(())
     }
 
     /// PEM text from the field that holds it, or from the file that the other field names.
-    fn pem<T>(
-        &mut self,
-        entry: &Entry<T>,
-        what: What,
-        field: &str,
-        data: &Option<String>,
-        file: &Option<String>,
-    ) -> Result<Option<Pem>, ConfigError> {
-        if let Some(data) = text(data) {
-            let origin = entry.origin(&format!("{field}-data"));
-            return match decode_base64(data) {
-                Some(bytes) => Ok(Some(Pem { origin, text: Secret::new(bytes) })),
-                None => Err(ConfigError::InvalidBase64 { origin }),
-            };
+    fn pem<T>(&mut self, entry: &Entry<T>, what: What, field: &str, data: &Option<Secret>, file: &str) -> Option<Pem> {
+        if let Some(data) = data.as_ref().filter(|data| !data.expose().is_empty()) {
+            return Some(Pem { origin: entry.origin(&format!("{field}-data")), text: data.clone() });
         }
-        if let Some(file) = text(file) {
-            self.wanted.push(Wanted { what, path: entry.path(file), origin: entry.origin(field), optional: false });
+        if !file.is_empty() {
+            let optional = what == What::Ca && entry.place == Place::Pod;
+            self.wanted.push(Wanted { what, path: entry.path(file), origin: entry.origin(field), optional });
         }
-        Ok(None)
+        None
     }
 
     /// Takes the content of a file that was wanted.
@@ -318,39 +235,119 @@ impl Draft {
     }
 }
 
-/// What a credential program is told about a cluster.
-fn exec_cluster(cluster: &Cluster) -> ExecCluster {
-    let config = cluster.extensions.iter().find(|extension| extension.name == EXEC_EXTENSION);
-    ExecCluster {
-        server: cluster.server.clone().unwrap_or_default(),
-        tls_server_name: text(&cluster.tls_server_name).map(ToOwned::to_owned),
-        insecure_skip_tls_verify: cluster.insecure_skip_tls_verify,
-        certificate_authority: None,
-        proxy_url: text(&cluster.proxy_url).map(ToOwned::to_owned),
-        disable_compression: cluster.disable_compression,
-        config: config.and_then(|extension| extension.extension.clone()),
+impl<'a> Chosen<'a> {
+    fn new(
+        kubeconfig: &'a Kubeconfig,
+        source: &'a ConfigSource,
+        warnings: &mut Vec<ConfigWarning>,
+    ) -> Result<Self, ConfigError> {
+        let overrides = &source.overrides;
+        let context = match kubeconfig.context(source.context.as_deref()) {
+            Ok((_, context)) => Some(context),
+            // A server, or a cluster by name, needs no context.
+            Err(ConfigError::NoCurrentContext { .. })
+                if text(&overrides.server).is_some() || text(&overrides.cluster).is_some() =>
+            {
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let of_context = |field: &str| context.map_or_else(|| field.into(), |context| context.origin(field));
+        let fields = context.map(|context| &context.content);
+        let cluster = match (text(&overrides.cluster), fields.and_then(|fields| some(&fields.cluster))) {
+            (Some(name), _) => {
+                Some(find(&kubeconfig.clusters, name).ok_or_else(|| unknown_cluster("the cluster asked for", name))?)
+            }
+            (None, Some(name)) => match find(&kubeconfig.clusters, name) {
+                None if text(&overrides.server).is_none() => {
+                    return Err(unknown_cluster(&of_context("context.cluster"), name));
+                }
+                found => found,
+            },
+            (None, None) if text(&overrides.server).is_some() => None,
+            (None, None) => return Err(ConfigError::Missing { origin: of_context("context.cluster") }),
+        };
+        let user = match (text(&overrides.user), fields.and_then(|fields| some(&fields.user))) {
+            (Some(name), _) => {
+                let unknown = || ConfigError::UnknownUser { origin: "the user asked for".into(), name: name.into() };
+                Some(find(&kubeconfig.users, name).ok_or_else(unknown)?)
+            }
+            (None, Some(name)) => {
+                let found = find(&kubeconfig.users, name);
+                if found.is_none() {
+                    let origin = of_context("context.user");
+                    warnings.push(ConfigWarning::UnknownUser { origin, name: name.into() });
+                }
+                found
+            }
+            (None, None) => None,
+        };
+        Ok(Self { namespace: fields.map_or("", |fields| &fields.namespace), cluster, user })
     }
 }
 
-/// A field's text; one that is empty is absent.
+impl<'a, T> Layers<'a, T> {
+    /// The uppermost layer of which something is true.
+    pub(super) fn with(&self, is_so: impl Fn(&T) -> bool) -> Option<&'a Entry<T>> {
+        [Some(self.caller), self.entry].into_iter().flatten().find(|entry| is_so(&entry.content))
+    }
+
+    /// The caller's layer if that is true of it, else the entry, whatever is true of that.
+    pub(super) fn layer(&self, is_so: impl Fn(&T) -> bool) -> Option<&'a Entry<T>> {
+        if is_so(&self.caller.content) { Some(self.caller) } else { self.entry }
+    }
+
+    pub(super) fn any(&self, is_so: impl Fn(&T) -> bool) -> bool {
+        self.with(is_so).is_some()
+    }
+
+    /// Where to look for what no layer has.
+    pub(super) fn entry_or_caller(&self) -> &'a Entry<T> {
+        self.entry.unwrap_or(self.caller)
+    }
+}
+
+/// What a credential program is told about a cluster; the authority is added once its file has been read.
+pub(super) fn exec_cluster(cluster: &Layers<'_, Cluster>, tls: &Tls) -> ExecCluster {
+    let field = |get: fn(&Cluster) -> &String| {
+        cluster.with(|fields| !get(fields).is_empty()).map(|entry| get(&entry.content).clone())
+    };
+    let extension = cluster.entry.and_then(|entry| entry.content.extensions.0.get(EXEC_EXTENSION));
+    ExecCluster {
+        server: field(|fields| &fields.server).unwrap_or_default(),
+        tls_server_name: tls.server_name.clone(),
+        insecure_skip_tls_verify: tls.insecure_skip_verify,
+        certificate_authority: None,
+        proxy_url: field(|fields| &fields.proxy_url),
+        disable_compression: cluster.any(|fields| fields.disable_compression),
+        config: extension.filter(|config| !config.is_null()).cloned(),
+    }
+}
+
+pub(super) fn not_a_header(origin: Box<str>) -> ConfigError {
+    ConfigError::InvalidCredential { origin, problem: "empty, or with characters that cannot be sent".into() }
+}
+
+fn unknown_cluster(origin: &str, name: &str) -> ConfigError {
+    ConfigError::UnknownCluster { origin: origin.into(), name: name.into() }
+}
+
+fn find<'a, T>(entries: &'a std::collections::BTreeMap<String, Entry<T>>, name: &str) -> Option<&'a Entry<T>> {
+    entries.get(name)
+}
+
+/// An override's text; one that is empty is absent.
 fn text(field: &Option<String>) -> Option<&str> {
     field.as_deref().filter(|text| !text.is_empty())
 }
 
-fn either(one: &Option<String>, other: &Option<String>) -> bool {
-    text(one).is_some() || text(other).is_some()
+/// A field's text; one that is empty is absent.
+pub(super) fn some(field: &str) -> Option<&str> {
+    Some(field).filter(|text| !text.is_empty())
 }
 
-fn not_a_header(origin: Box<str>) -> ConfigError {
-    ConfigError::InvalidCredential { origin, problem: "empty, or with characters that cannot be sent".into() }
-}
-
-/// Base64 with or without line breaks and padding, as Go and people write it.
-fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    const LENIENT: GeneralPurposeConfig =
-        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let text: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    GeneralPurpose::new(&alphabet::STANDARD, LENIENT).decode(text).ok()
+pub(super) fn either(file: &str, data: &Option<Secret>) -> bool {
+    !file.is_empty() || !is_empty(data)
 }
 
 /// The extension of a cluster that is meant for credential programs.
