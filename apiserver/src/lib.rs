@@ -7,8 +7,8 @@
 //! real API server does, in the same words and with the same codes; collects garbage; and deletes namespaces with what is
 //! in them. No controller runs: a Deployment makes no Pods, and a Pod stays `Pending`. It has no memory beyond its own.
 //!
-//! What it does not do: server-side apply and `managedFields` (an apply gets 415); the schemas of definitions, whose objects
-//! keep every field; admission plugins, so that a Pod gets no service account, priority or tolerations, and volumes no
+//! What it does not do: validate custom resources by their schemas, which only say what is kept and filled in; admission
+//! plugins, so that a Pod gets no service account, priority or tolerations, and volumes no
 //! protection; grace periods, since no kubelet would end them; tokens of service accounts; access rules, as whoever gets in
 //! may do everything. Answers are always JSON.
 
@@ -16,7 +16,9 @@ pub mod kinds;
 #[cfg(feature = "listen")]
 mod listen;
 mod machine;
+mod managed;
 mod strategic;
+mod structural;
 mod table;
 
 #[cfg(feature = "listen")]

@@ -219,12 +219,12 @@ fn a_namespace_goes_when_another_finalizes_it() {
     world.create("/api/v1/namespaces", json!({"metadata": {"name": "mine"}, "spec": {"finalizers": ["x.y/z"]}}));
     world.call("DELETE", "/api/v1/namespaces/mine", None);
     world.settle();
-    let (_, mut namespace) = world.get("/api/v1/namespaces/mine");
+    let (_, namespace) = world.get("/api/v1/namespaces/mine");
     assert_eq!(namespace["spec"]["finalizers"], json!(["x.y/z"]), "its own part is done");
-    let unchanged = world.patch("/api/v1/namespaces/mine", json!({"spec": {"finalizers": []}}));
+    let mut unchanged = world.patch("/api/v1/namespaces/mine", json!({"spec": {"finalizers": []}}));
     assert_eq!(unchanged["spec"]["finalizers"], json!(["x.y/z"]), "that is for finalize alone");
-    namespace["spec"]["finalizers"] = json!([]);
-    assert_eq!(world.call("PUT", "/api/v1/namespaces/mine/finalize", Some(namespace)).0, 200);
+    unchanged["spec"]["finalizers"] = json!([]);
+    assert_eq!(world.call("PUT", "/api/v1/namespaces/mine/finalize", Some(unchanged)).0, 200);
     assert!(!world.exists("/api/v1/namespaces/mine"));
 }
 

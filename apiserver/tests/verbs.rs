@@ -260,10 +260,11 @@ fn patches_come_in_three_forms() {
         ("application/merge-patch+json", json!({"spec": {"replicas": "x"}}), 422),
         ("application/merge-patch+json", json!({"metadata": {"name": "other"}}), 400),
         ("application/merge-patch+json", json!({"metadata": {"resourceVersion": "1"}}), 409),
-        ("application/merge-patch+json", json!({"metadata": {"uid": "1"}}), 409),
+        ("application/merge-patch+json", json!({"metadata": {"uid": "1"}}), 422),
         ("application/merge-patch+json", json!({"spec": {"selector": {"matchLabels": {"c": "d"}}}}), 422),
         (strategic, json!({"spec": {"template": {"spec": {"containers": [{"image": "x"}]}}}}), 400),
-        ("application/apply-patch+yaml", json!({}), 415),
+        ("application/apply-patch+yaml", json!({}), 422),
+        ("application/apply-patch+cbor", json!({}), 415),
         ("application/json", json!({}), 415),
     ] {
         let answer = world.call_as("PATCH", &path, kind, Some(patch.clone()));

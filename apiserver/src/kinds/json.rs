@@ -92,7 +92,8 @@ impl Kinds {
         self.decode_node(id, object.into())
     }
 
-    fn decode_node(&self, id: StructId, node: Node) -> Result<JsonObject, JsonError> {
+    /// The same for a tree that may have fields twice.
+    pub(crate) fn decode_node(&self, id: StructId, node: Node) -> Result<JsonObject, JsonError> {
         let mut reader = Reader::new(self);
         let read = reader.value(Wanted { container: Container::One, shape: Shape::Struct(id), field: None }, node);
         if let Some(error) = read.as_ref().err().or(reader.mismatch.as_ref()) {

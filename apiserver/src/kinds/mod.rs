@@ -31,6 +31,7 @@ mod wire;
 use std::collections::BTreeMap;
 
 pub use json::{JsonError, JsonObject};
+pub(crate) use node::Node;
 pub use protobuf::ProtobufError;
 pub use table::TableError;
 pub use wire::Fault;

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::{Number, Value};
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Null,
     Bool(bool),
     Number(Number),
@@ -17,7 +17,7 @@ pub(super) enum Node {
 
 impl Node {
     /// What Go calls this sort of value.
-    pub(super) fn sort(&self) -> &'static str {
+    pub(crate) fn sort(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "bool",

@@ -8,9 +8,11 @@ use super::convert;
 use super::defaults;
 use super::errors::{Fault, Outcome, Refusal, bad_request, invalid, quote, unsupported_media_type};
 use super::media::content_type;
-use super::object::{Draft, meta};
+use super::object::{self, Draft};
+use super::ownership::FIELD;
 use super::route::Query;
-use crate::kinds::{JsonObject, Kinds};
+use super::text::{self, Parsed};
+use crate::kinds::{JsonObject, Kinds, Node};
 
 /// An object as it is stored, and what to warn of.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub(crate) struct Decoded {
 /// The object in the body of a create or replace.
 pub(crate) fn decode(kinds: &Kinds, call: &Call<'_>) -> Outcome<Decoded> {
     let of = &call.resource.of;
-    let mut whole = read(kinds, call, (&of.group, &of.version, &of.kind))?;
+    let (mut whole, mut strict) = read_twice(kinds, call, (&of.group, &of.version, &of.kind))?;
     let found_kind = take_text(&mut whole, "kind");
     let found_version = take_text(&mut whole, "apiVersion");
     if found_kind.is_empty() && call.resource.is_custom() {
@@ -30,36 +32,83 @@ pub(crate) fn decode(kinds: &Kinds, call: &Call<'_>) -> Outcome<Decoded> {
         let fault = format!("Object 'Kind' is missing in '{text}' ({})", summary(call.body));
         return Err(bad_request(format!("the object provided is unrecognized (must be of type {}): {fault}", of.kind)));
     }
-    check_type(call.resource, &found_version, &found_kind, meta(&whole, "name"))?;
-    admit(kinds, call.resource, call.query, whole).map_err(|fault| misfit(call.resource, &fault))
+    check_type(call.resource, &found_version, &found_kind, &name_in(&whole))?;
+    // A YAML text has its faults in its own words, all in one where they stop a write.
+    let lines = std::mem::take(&mut strict);
+    let admitted = admit(kinds, call.resource, Node::Object(whole), &mut strict);
+    let fields = admitted.map_err(|fault| misfit(call.resource, &fault))?;
+    let mut faults = strict.clone();
+    if !lines.is_empty() {
+        faults.insert(0, format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")));
+    }
+    let warnings = lines.into_iter().chain(strict).collect();
+    let warnings = validated(call.query, &faults, warnings).map_err(|fault| misfit(call.resource, &fault))?;
+    Ok(Decoded { fields, warnings })
 }
 
-/// Brings the fields of an object into the form in which it is stored.
+/// Brings the fields of an object into the form in which it is stored. Fields that its type does not have, or that are
+/// there twice, are told in `strict`.
 ///
 /// # Errors
-/// What is wrong with a field of the wrong type, or with one that the type does not have when the query is strict.
+/// What is wrong with a field of the wrong type.
 pub(crate) fn admit(
     kinds: &Kinds,
     resource: &Resource,
-    query: &Query,
-    fields: Map<String, Value>,
-) -> Result<Decoded, String> {
+    fields: Node,
+    strict: &mut Vec<String>,
+) -> Result<Draft, String> {
     let of = &resource.of;
-    let JsonObject { object, strict, .. } = match kinds
-        .kind(&of.group, &of.version, &of.kind)
-        .filter(|_| !resource.is_custom())
-    {
-        Some(kind) => kinds.canonicalize(kind.structure, Value::Object(fields)).map_err(|error| error.to_string())?,
-        None => super::custom::canonicalize(kinds, fields)?,
+    // An empty list is dropped below, but here it says something.
+    let disowned = disowned(&fields);
+    let JsonObject { object, strict: faults, .. } = match &resource.custom {
+        None => match kinds.kind(&of.group, &of.version, &of.kind) {
+            Some(kind) => kinds.decode_node(kind.structure, fields).map_err(|error| error.to_string())?,
+            None => return Err(format!("no kind {} is registered", quote(&of.kind))),
+        },
+        Some(custom) => super::custom::canonicalize(kinds, &custom.schema, fields)?,
     };
-    let warnings = match query.text("fieldValidation") {
-        "Strict" if !strict.is_empty() => return Err(format!("strict decoding error: {}", strict.join(", "))),
-        "Ignore" => Vec::new(),
-        _ => strict,
-    };
+    strict.extend(faults);
     let mut fields = convert::stored(resource, object);
     defaults::apply(resource, &mut fields);
-    Ok(Decoded { fields, warnings })
+    if disowned {
+        object::set_meta(&mut fields, FIELD, Some(Value::Array(Vec::new())));
+    }
+    Ok(fields)
+}
+
+/// What to warn of, when a write asks for no more than that.
+///
+/// # Errors
+/// All faults, when the write is to be strict.
+pub(crate) fn validated(query: &Query, faults: &[String], warnings: Vec<String>) -> Result<Vec<String>, String> {
+    match query.text("fieldValidation") {
+        "Strict" if !faults.is_empty() => Err(format!("strict decoding error: {}", faults.join(", "))),
+        "Ignore" => Ok(Vec::new()),
+        _ => Ok(warnings),
+    }
+}
+
+/// Whether an object says that nobody owns its fields.
+fn disowned(fields: &Node) -> bool {
+    let field = |node: &Node, name: &str| match node {
+        Node::Object(fields) => fields.iter().rev().find(|(found, _)| found == name).map(|(_, node)| node.clone()),
+        _ => None,
+    };
+    let Node::Object(whole) = fields else { return false };
+    let metadata = whole.iter().rev().find(|(name, _)| name == "metadata");
+    metadata.is_some_and(|(_, metadata)| field(metadata, FIELD) == Some(Node::List(Vec::new())))
+}
+
+/// The name of an object that is not checked yet.
+fn name_in(whole: &[(String, Node)]) -> String {
+    let metadata = whole.iter().rev().find(|(name, _)| name == "metadata").map(|(_, metadata)| metadata);
+    match metadata {
+        Some(Node::Object(fields)) => match fields.iter().rev().find(|(name, _)| name == "name") {
+            Some((_, Node::Text(name))) => name.clone(),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    }
 }
 
 /// The body is an object that does not fit its type.
@@ -70,15 +119,26 @@ fn misfit(resource: &Resource, fault: &str) -> Refusal {
 
 /// The JSON object in a body, whatever its media type.
 pub(crate) fn read(kinds: &Kinds, call: &Call<'_>, default: (&str, &str, &str)) -> Outcome<Map<String, Value>> {
+    let (fields, _) = read_twice(kinds, call, default)?;
+    match text::value(Node::Object(fields), "", &mut Vec::new()) {
+        Value::Object(map) => Ok(map),
+        _ => Ok(Map::new()),
+    }
+}
+
+type Fields = Vec<(String, Node)>;
+
+/// The same with what may be in it twice, and with what a YAML text says of that.
+fn read_twice(kinds: &Kinds, call: &Call<'_>, default: (&str, &str, &str)) -> Outcome<(Fields, Vec<String>)> {
     let kind = default.2;
-    let value = match &*content_type(call.headers) {
-        "application/json" => json(call.body),
-        "application/yaml" => yaml(call.body),
+    let parsed = match &*content_type(call.headers) {
+        "application/json" => text::json(call.body),
+        "application/yaml" => text::yaml(call.body),
         "application/vnd.kubernetes.protobuf" if !call.resource.is_custom() => {
-            let decoded = kinds.decode_protobuf(call.body, Some(default));
-            return decoded.map_err(|error| {
+            let decoded = kinds.decode_protobuf(call.body, Some(default)).map_err(|error| {
                 bad_request(format!("the object provided is unrecognized (must be of type {kind}): {error}"))
-            });
+            })?;
+            return Ok((decoded.into_iter().map(|(name, value)| (name, value.into())).collect(), Vec::new()));
         }
         _ if call.resource.is_custom() => return Err(unsupported_media_type(ACCEPTED_CUSTOM)),
         _ => return Err(unsupported_media_type(ACCEPTED)),
@@ -90,21 +150,12 @@ pub(crate) fn read(kinds: &Kinds, call: &Call<'_>, default: (&str, &str, &str)) 
             summary(call.body)
         ))
     };
-    match value.map_err(&unrecognized)? {
-        Value::Object(map) => Ok(map),
-        Value::Null => Err(unrecognized("unexpected end of JSON input".to_owned())),
-        other => Err(unrecognized(format!("json: cannot unmarshal {} into an object", type_name(&other)))),
+    let Parsed { node, duplicates } = parsed.map_err(&unrecognized)?;
+    match node {
+        Node::Object(fields) => Ok((fields, duplicates)),
+        Node::Null => Err(unrecognized("unexpected end of JSON input".to_owned())),
+        other => Err(unrecognized(format!("json: cannot unmarshal {} into an object", other.sort()))),
     }
-}
-
-fn json(body: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(body)
-        .map_err(|error| if error.is_eof() { "unexpected end of JSON input".to_owned() } else { error.to_string() })
-}
-
-fn yaml(body: &[u8]) -> Result<Value, String> {
-    let text = str::from_utf8(body).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(text).map_err(|error| error.to_string())
 }
 
 /// What Go calls the type of a JSON value.
@@ -131,11 +182,15 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-fn take_text(map: &mut Map<String, Value>, field: &str) -> String {
-    match map.remove(field) {
-        Some(Value::String(text)) => text,
-        _ => String::new(),
-    }
+fn take_text(fields: &mut Fields, field: &str) -> String {
+    let mut found = String::new();
+    fields.retain(|(name, node)| {
+        if let (true, Node::Text(text)) = (name == field, node) {
+            found.clone_from(text);
+        }
+        name != field
+    });
+    found
 }
 
 /// Refuses a body of another type than the path has; what a body of a built-in kind does not say is understood.

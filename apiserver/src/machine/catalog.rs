@@ -8,6 +8,7 @@ use cloudcoil_core::{ResourceType, Scope};
 
 use super::store::Place;
 use crate::kinds::{self, Kinds};
+use crate::structural::Schema;
 use crate::table::PrinterColumn;
 
 type Text = Cow<'static, str>;
@@ -44,6 +45,8 @@ pub(crate) struct Subresource {
 pub(crate) struct Custom {
     /// The name of the definition.
     pub(crate) definition: Text,
+    /// What its objects are like.
+    pub(crate) schema: Arc<Schema>,
     /// The columns that tables have besides the name.
     pub(crate) columns: Vec<PrinterColumn>,
     /// The fields besides name and namespace that a field selector may name.

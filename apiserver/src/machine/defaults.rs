@@ -13,6 +13,7 @@ pub(crate) fn apply(resource: &Resource, fields: &mut Draft) {
     }
     let spec = |fields: &mut Draft, defaults: &[(&str, Value)]| fill(child_mut(fields, "spec"), defaults);
     match (&*resource.of.group, &*resource.of.plural) {
+        ("", "namespaces") => namespace(fields),
         ("", "pods") => pod(child_mut(fields, "spec"), true),
         ("", "podtemplates") => template(fields, "template"),
         ("", "secrets") => secret(fields),
@@ -51,6 +52,15 @@ pub(crate) fn apply(resource: &Resource, fields: &mut Draft) {
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => webhooks(fields, false),
         ("apiextensions.k8s.io", "customresourcedefinitions") => definitions::default_names(fields),
         _ => {}
+    }
+}
+
+/// A namespace has its name for a label.
+fn namespace(fields: &mut Draft) {
+    let name = object::meta(fields, "name").to_owned();
+    if !name.is_empty() {
+        let labels = child_mut(object::metadata_mut(fields), "labels");
+        labels.insert("kubernetes.io/metadata.name".to_owned(), Value::from(name));
     }
 }
 

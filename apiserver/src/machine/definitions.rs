@@ -13,6 +13,7 @@ use super::garbage::without_finalizer;
 use super::namespaces::set_condition;
 use super::object::{self, Draft, Object, at, child_mut, list, text_at};
 use super::store::Key;
+use crate::structural::Schema;
 
 impl Cluster {
     /// Accepts a definition, serves it, or takes it away with its objects.
@@ -182,6 +183,7 @@ fn custom(definition: &Object, version: &Value) -> Custom {
     let scale = &version["subresources"]["scale"];
     Custom {
         definition: definition.name().to_owned().into(),
+        schema: Arc::new(Schema::parse(&version["schema"]["openAPIV3Schema"])),
         // What is no list of columns has been refused, or is empty.
         columns: serde_json::from_value(version["additionalPrinterColumns"].clone()).unwrap_or_default(),
         selectable: selectable

@@ -5,6 +5,7 @@ use cloudcoil_core::status::{StatusCause, StatusDetails};
 use serde_json::{Map, Value, json};
 
 use super::catalog::Resource;
+use crate::managed::{Conflict, path_text};
 
 /// Why a request is refused.
 pub(crate) type Refusal = Box<Status>;
@@ -54,6 +55,31 @@ pub(crate) fn generated_name_conflict(resource: &Resource, name: &str) -> Refusa
 pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Refusal {
     let message = format!("Operation cannot be fulfilled on {} {}: {why}", resource.qualified(), quote(name));
     about(refusal(409, "Conflict", message), resource, name)
+}
+
+/// An apply would change what others own.
+pub(crate) fn apply_conflict(conflicts: &[Conflict]) -> Refusal {
+    let told: Vec<_> = conflicts
+        .iter()
+        .map(|(owner, path)| (format!("conflict with {}", owner.describe()), path_text(path)))
+        .collect();
+    let message = match (&told[..], conflicts) {
+        ([(with, path)], _) => format!("Apply failed with 1 conflict: {with}: {path}"),
+        _ => {
+            let mut owners: Vec<_> = conflicts.iter().map(|(owner, _)| owner).collect();
+            owners.dedup();
+            let mut lines = Vec::new();
+            for owner in owners {
+                lines.push(format!("conflicts with {}:", owner.describe()));
+                let paths = conflicts.iter().filter(|(other, _)| other == owner);
+                lines.extend(paths.map(|(_, path)| format!("- {}", path_text(path))));
+            }
+            format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
+        }
+    };
+    let mut refusal = refusal(409, "Conflict", message);
+    refusal.details.causes = told.iter().map(|(with, path)| cause("FieldManagerConflict", with, path)).collect();
+    refusal
 }
 
 /// The object was changed between reading and writing.

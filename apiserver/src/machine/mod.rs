@@ -1,5 +1,6 @@
 //! The server as a pure machine: requests in, answers and streams of changes out.
 
+mod apply;
 mod body;
 mod catalog;
 mod cluster;
@@ -17,6 +18,7 @@ mod media;
 mod namespaces;
 mod object;
 mod openapi;
+mod ownership;
 mod pages;
 mod patch;
 mod pods;
@@ -26,11 +28,13 @@ mod reply;
 mod reviews;
 mod route;
 mod scale;
+mod scale_owners;
 mod select;
 mod server;
 mod services;
 mod store;
 mod strategy;
+mod text;
 mod validation;
 mod validation_kinds;
 mod watch;

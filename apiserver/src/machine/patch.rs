@@ -4,7 +4,8 @@ use cloudcoil_core::JsonPatch;
 use cloudcoil_core::patch::merge_patch;
 use serde_json::{Map, Value};
 
-use super::body::{self, Decoded};
+use super::apply::check_options;
+use super::body;
 use super::catalog::Resource;
 use super::cluster::{Call, Cluster, whole};
 use super::convert;
@@ -16,8 +17,9 @@ use super::object::{Draft, meta};
 use super::pages::check_write;
 use super::present::View;
 use super::reply::{Body, Reply};
+use super::text;
 use super::write::check_name;
-use crate::kinds::Kinds;
+use crate::kinds::{Kinds, Node};
 use crate::strategic;
 
 impl Cluster {
@@ -25,9 +27,15 @@ impl Cluster {
         if call.target.subresource.is_none() {
             Self::allow(call.resource, "patch")?;
         }
-        let change = Change::of(call)?;
-        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
+        let applies = content_type(call.headers) == APPLY;
         check_write(call.query, "PatchOptions")?;
+        check_options(call.query, applies)?;
+        if applies {
+            return self.apply(call);
+        }
+        let mut strict = Vec::new();
+        let change = Change::of(call, &mut strict)?;
+        let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         let Some(old) = self.store.get(&call.resource.place, &call.key()).cloned() else {
             return Err(not_found(call.resource, call.name()));
         };
@@ -35,9 +43,10 @@ impl Cluster {
         let patched = change.apply(&self.kinds, call.resource, served.as_ref().unwrap_or_else(|| old.fields()))?;
         let of = &call.resource.of;
         let text = Value::Object(whole(&of.api_version(), &of.kind, &patched)).to_string();
-        let admitted = body::admit(&self.kinds, call.resource, call.query, patched);
-        let misfit = |fault: String| invalid("", "", "", &[Fault::invalid("patch", text, fault)]);
-        let Decoded { fields, warnings } = admitted.map_err(misfit)?;
+        let misfit = |fault: String| invalid("", "", "", &[Fault::invalid("patch", text.as_str(), fault)]);
+        let patched = Value::Object(patched).into();
+        let fields = body::admit(&self.kinds, call.resource, patched, &mut strict).map_err(misfit)?;
+        let warnings = body::validated(call.query, &strict, strict.clone()).map_err(misfit)?;
         check_name(call, &fields)?;
         let object = self.update_object(call, &old, fields)?;
         let body = Body::text(200, "application/json", view.one(call.now, &object)? + "\n");
@@ -53,10 +62,14 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    pub(crate) fn of(call: &Call<'_>) -> Outcome<Self> {
+    /// Reads the body; fields that are in it twice are told in `strict`.
+    pub(crate) fn of(call: &Call<'_>, strict: &mut Vec<String>) -> Outcome<Self> {
         match &*content_type(call.headers) {
             "application/json-patch+json" => {
-                let patch: JsonPatch = decode(call)?;
+                let (value, duplicates): (Value, _) = decode(call)?;
+                strict.extend(duplicates.into_iter().map(|fault| format!("json patch {fault}")));
+                let patch: JsonPatch =
+                    serde_json::from_value(value).map_err(|error| bad_request(undecodable(&error)))?;
                 if patch.len() > MAX_OPERATIONS {
                     let message = format!(
                         "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
@@ -66,13 +79,19 @@ impl Change {
                 }
                 Ok(Self::Json(patch))
             }
-            "application/merge-patch+json" => Ok(Self::Merge(Value::Object(decode(call)?))),
+            "application/merge-patch+json" => {
+                let (patch, duplicates) = decode(call)?;
+                strict.extend(duplicates);
+                Ok(Self::Merge(Value::Object(patch)))
+            }
             "application/strategic-merge-patch+json" if !call.resource.is_custom() => {
-                Ok(Self::Strategic(decode(call)?))
+                let (patch, duplicates) = decode(call)?;
+                strict.extend(duplicates);
+                Ok(Self::Strategic(patch))
             }
-            _ if call.resource.is_custom() => {
-                Err(unsupported_media_type("application/json-patch+json, application/merge-patch+json"))
-            }
+            _ if call.resource.is_custom() => Err(unsupported_media_type(
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
             _ => Err(unsupported_patch()),
         }
     }
@@ -122,9 +141,21 @@ impl Change {
     }
 }
 
-fn decode<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Outcome<T> {
-    serde_json::from_slice(call.body).map_err(|error| bad_request(format!("error decoding patch: {error}")))
+/// The body, and what is in it twice.
+fn decode<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Outcome<(T, Vec<String>)> {
+    let node: Node = serde_json::from_slice(call.body).map_err(|error| bad_request(undecodable(&error)))?;
+    let mut duplicates = Vec::new();
+    let value = text::value(node, "", &mut duplicates);
+    let patch = serde_json::from_value(value).map_err(|error| bad_request(undecodable(&error)))?;
+    Ok((patch, duplicates))
 }
+
+fn undecodable(error: &serde_json::Error) -> String {
+    format!("error decoding patch: {error}")
+}
+
+/// The media type of a configuration to be applied.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 /// The most operations in a JSON patch.
 const MAX_OPERATIONS: usize = 10_000;

@@ -4,18 +4,22 @@ use cloudcoil_core::Selector;
 use cloudcoil_core::k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde_json::{Map, Value, json};
 
+use super::apply::check_options;
 use super::body;
 use super::catalog::Resource;
 use super::cluster::{Call, Cluster, place_in_namespace};
 use super::errors::{Fault, Outcome, bad_request, invalid, not_found};
+use super::media::content_type;
 use super::object::{self, Draft, Object, meta};
+use super::ownership::FIELD;
 use super::pages::check_write;
-use super::patch::Change;
+use super::patch::{APPLY, Change};
 use super::reply::{Body, Reply};
+use super::scale_owners::ScaleOwners;
 
 /// Where an object keeps what its scale shows.
-struct Paths {
-    spec: Vec<String>,
+pub(crate) struct Paths {
+    pub(crate) spec: Vec<String>,
     status: Vec<String>,
     selector: Option<Vec<String>>,
 }
@@ -30,11 +34,21 @@ impl Cluster {
         if verb == "get" {
             return Ok(reply(&shown));
         }
+        let applies = verb == "patch" && content_type(call.headers) == APPLY;
         check_write(call.query, if verb == "patch" { "PatchOptions" } else { "UpdateOptions" })?;
-        let mut wanted = if verb == "patch" {
-            Change::of(call)?.apply_to_scale(&self.kinds, shown)?
+        if verb == "patch" {
+            check_options(call.query, applies)?;
+        }
+        let owned = ScaleOwners::of(self, call, &old);
+        let (mut wanted, owners) = if applies {
+            owned.apply(call, shown)?
         } else {
-            body::read(&self.kinds, call, ("autoscaling", "v1", "Scale"))?
+            let wanted = match verb {
+                "patch" => Change::of(call, &mut Vec::new())?.apply_to_scale(&self.kinds, shown.clone())?,
+                _ => body::read(&self.kinds, call, ("autoscaling", "v1", "Scale"))?,
+            };
+            let owners = owned.update(call, shown, &wanted);
+            (wanted, owners)
         };
         place_in_namespace(call, &mut wanted)?;
         let name = meta(&wanted, "name");
@@ -50,9 +64,10 @@ impl Cluster {
             let given = object::meta_value(&wanted, field).filter(|value| value.as_str() != Some("")).cloned();
             object::set_meta(&mut new, field, given.or_else(|| object::meta_value(old.fields(), field).cloned()));
         }
+        object::set_meta(&mut new, FIELD, owners);
         // It is the object itself that changes, by the rules of the object.
         let target = super::route::Target { subresource: None, ..call.target.clone() };
-        let object = self.update_object(&Call { target: &target, ..*call }, &old, new)?;
+        let object = self.update_tracked(&Call { target: &target, ..*call }, &old, new)?;
         Ok(reply(&show(call.resource, &paths, &object)))
     }
 }
@@ -75,7 +90,7 @@ fn replicas(wanted: &Draft) -> Outcome<i64> {
     Ok(replicas)
 }
 
-fn paths(resource: &Resource) -> Paths {
+pub(crate) fn paths(resource: &Resource) -> Paths {
     let split = |path: &str| path.trim_start_matches('.').split('.').map(str::to_owned).collect();
     match resource.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
         Some(scale) => Paths {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::catalog::Resource;
 use super::definitions;
 use super::object::{self, Draft, child_mut, meta_value, set_meta};
+use super::ownership::FIELD;
 use crate::kinds::Kinds;
 
 /// What the server decides of a new object.
@@ -72,7 +73,10 @@ pub(crate) fn prepare_update(resource: &Resource, subresource: Option<&str>, old
     set_meta(new, "generation", meta_value(old, "generation").cloned());
     match subresource {
         Some("status") => only(resource, old, new, "status"),
-        Some("ephemeralcontainers") => only_at(old, new, "ephemeralContainers"),
+        Some("ephemeralcontainers") => {
+            only_at(old, new, "ephemeralContainers");
+            count(resource, old, new);
+        }
         Some("resize") => {
             only_at(old, new, "containers");
             count(resource, old, new);
@@ -115,7 +119,7 @@ fn only(resource: &Resource, old: &Draft, new: &mut Draft, part: &str) {
         }
     }
     // What the write was conditional on is checked by now, and checked again by whoever looks at metadata.
-    for field in ["resourceVersion", "uid", "name", "namespace"] {
+    for field in ["resourceVersion", "uid", "name", "namespace", FIELD] {
         set_meta(new, field, given.get(field).cloned());
     }
 }
@@ -123,7 +127,7 @@ fn only(resource: &Resource, old: &Draft, new: &mut Draft, part: &str) {
 /// Lets through a change of one field of the desired state alone.
 fn only_at(old: &Draft, new: &mut Draft, field: &str) {
     let wanted = object::at(new, &["spec", field]).cloned();
-    let conditions = ["resourceVersion", "uid"].map(|field| (field, meta_value(new, field).cloned()));
+    let conditions = ["resourceVersion", "uid", FIELD].map(|field| (field, meta_value(new, field).cloned()));
     *new = old.clone();
     if let Some(wanted) = wanted {
         child_mut(new, "spec").insert(field.to_owned(), wanted);

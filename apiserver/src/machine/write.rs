@@ -16,7 +16,7 @@ use super::pages::check_write;
 use super::present::View;
 use super::reply::{Body, Reply};
 use super::store::{Key, key};
-use super::{strategy, validation};
+use super::{ownership, strategy, validation};
 
 impl Cluster {
     pub(crate) fn create(&mut self, call: &Call<'_>) -> Outcome<Reply> {
@@ -27,6 +27,7 @@ impl Cluster {
         place_in_namespace(call, &mut fields)?;
         self.check_namespace(call, meta(&fields, "name"), true)?;
         self.check_definition(call)?;
+        self.track(call, None, &mut fields);
         let object = self.create_object(call, fields)?;
         let body = Body::text(201, "application/json", view.one(call.now, &object)? + "\n");
         Ok(Reply::Body(Body { warnings, ..body }))
@@ -110,13 +111,17 @@ impl Cluster {
         check_name(call, &fields)?;
         let existing = self.store.get(&call.resource.place, &call.key()).cloned();
         let (code, object) = match existing {
-            Some(old) => (200, self.update_object(call, &old, fields)?),
+            Some(old) => {
+                check_uid(call, &old, &fields)?;
+                (200, self.update_object(call, &old, fields)?)
+            }
             None if call.target.subresource.is_none() && strategy::creates_on_update(call.resource) => {
                 self.check_namespace(call, call.name(), true)?;
                 // A version names an object that is not there, so the write has lost a race.
                 if !matches!(meta(&fields, "resourceVersion"), "" | "0") || !meta(&fields, "uid").is_empty() {
                     return Err(not_found(call.resource, call.name()));
                 }
+                self.track(call, None, &mut fields);
                 (201, self.create_object(call, fields)?)
             }
             None => return Err(not_found(call.resource, call.name())),
@@ -127,8 +132,19 @@ impl Cluster {
 
     /// Puts `new` in the place of `old`, as far as a client may change it.
     pub(crate) fn update_object(&mut self, call: &Call<'_>, old: &Arc<Object>, mut new: Draft) -> Outcome<Arc<Object>> {
+        validation::drop_duplicate_owners(&mut new);
+        self.track(call, Some(old.value()), &mut new);
+        self.update_tracked(call, old, new)
+    }
+
+    /// The same when it is known who owns what.
+    pub(crate) fn update_tracked(
+        &mut self,
+        call: &Call<'_>,
+        old: &Arc<Object>,
+        mut new: Draft,
+    ) -> Outcome<Arc<Object>> {
         let resource = call.resource;
-        check_uid(call, old, &new)?;
         check_version(call, old, &new)?;
         strategy::prepare_update(resource, call.target.subresource.as_deref(), old.fields(), &mut new);
         if resource.is("", "services") {
@@ -155,6 +171,13 @@ impl Cluster {
             self.remove(call.resource, &call.key());
             return Ok(Object::new(new, old.revision()));
         }
+        if ownership::differ_in_times(old.fields(), &new) {
+            let mut as_it_was = new.clone();
+            set_meta(&mut as_it_was, ownership::FIELD, object::meta_value(old.fields(), ownership::FIELD).cloned());
+            if as_it_was == *old.fields() {
+                new = as_it_was;
+            }
+        }
         if new == *old.fields() {
             return Ok(Arc::clone(old));
         }
@@ -162,7 +185,7 @@ impl Cluster {
     }
 
     /// Nothing is created of a type that is going away.
-    fn check_definition(&self, call: &Call<'_>) -> Outcome<()> {
+    pub(crate) fn check_definition(&self, call: &Call<'_>) -> Outcome<()> {
         match &call.resource.custom {
             Some(custom) if custom.terminating => Err(super::errors::terminating_definition(call.resource)),
             _ => Ok(()),

@@ -143,6 +143,11 @@ func (m model) required(property string) bool { return slices.Contains(m.Require
 func readModels(root string) (models, error) {
 	var document struct{ Definitions models }
 	err := readJSON(filepath.Join(root, "api", "openapi-spec", "swagger.json"), &document)
+	// A struct that is only ever inlined has no definition; that of the struct around it says the same of its fields.
+	const around = "io.k8s.api.core.v1.EphemeralContainer"
+	if document.Definitions != nil {
+		document.Definitions[around+"Common"] = document.Definitions[around]
+	}
 	return document.Definitions, err
 }
 
