@@ -41,6 +41,7 @@ mod store;
 pub mod table;
 pub mod time;
 mod unstructured;
+mod wait_for;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
 pub use call::{Call, CallInput, CallOutput, Retry, RetryPolicy};
@@ -82,5 +83,6 @@ pub use store::{IndexFn, Store};
 pub use table::{Table, TableColumn, TableRow};
 pub use time::{Now, Time, UnixTime};
 pub use unstructured::Unstructured;
+pub use wait_for::{Awaited, Predicate, PredicateFn, WaitFor, WaitInput, WaitOutput};
 
 pub use k8s_openapi;

@@ -18,8 +18,8 @@ mod ports;
 mod shared;
 
 pub use api::{
-    Api, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs, PatchRequest,
-    Replace, SetReplicas, Subresource, SubresourceWrite, Watch, WatchEvent, WatchStream,
+    Api, Awaited, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs,
+    PatchRequest, Replace, SetReplicas, Subresource, SubresourceWrite, WaitRequest, Watch, WatchEvent, WatchStream,
 };
 pub use client::Client;
 pub use connect::{Target, load_config, process_environment, view_config};
@@ -31,8 +31,9 @@ pub use ports::{Body, Runtime, Transport};
 pub use cloudcoil_core as core;
 pub use cloudcoil_core::{
     Answer, ApiResource, BackoffPolicy, Catalog, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation,
-    KnownResource, ListVersion, LogSource, Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource,
-    ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, Unstructured, WatchConfig,
+    KnownResource, ListVersion, LogSource, Object, Patch, Predicate, Propagation, ReconcilerConfig, ReconcilerStatus,
+    Resource, ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, Unstructured,
+    WatchConfig,
 };
 
 /// What most programs use.

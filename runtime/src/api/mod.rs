@@ -4,6 +4,7 @@ mod logs;
 mod read;
 mod review;
 mod subresource;
+mod wait;
 mod watch;
 mod write;
 
@@ -16,6 +17,7 @@ use http::Request;
 pub use logs::{LogBytes, LogText, Logs};
 pub use read::{Get, List, ListStream};
 pub use subresource::{Evict, SetReplicas, Subresource, SubresourceWrite};
+pub use wait::{Awaited, WaitRequest};
 pub use watch::{Watch, WatchEvent, WatchStream, item};
 pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
 

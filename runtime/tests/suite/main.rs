@@ -9,3 +9,4 @@ mod controller;
 mod discovery;
 mod informer;
 mod subresources;
+mod waits;
