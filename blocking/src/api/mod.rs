@@ -1,0 +1,205 @@
+//! The verbs of one type of object.
+
+mod read;
+mod watch;
+mod write;
+
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use cloudcoil_core::{Error, KnownResource, Patch, Requests, Resource, ResourceType, request, response};
+use http::Request;
+
+use crate::Client;
+
+pub use read::{Get, List, Objects};
+pub use watch::{Watch, WatchIter, WatchStop};
+pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
+
+/// The objects of one type, in one namespace or in all. Cheap to clone.
+///
+/// Most verbs are builders: set what they need, then [`send`](Create::send) them.
+///
+/// ```no_run
+/// use cloudcoil_blocking::{Client, Error, Patch, Propagation};
+/// use cloudcoil_blocking::core::k8s_openapi::api::core::v1::ConfigMap;
+/// use serde_json::json;
+///
+/// fn verbs(client: &Client) -> Result<(), Error> {
+///     let maps = client.api::<ConfigMap>().namespace("team");
+///     let map = maps.get("settings").send()?;
+///     let patch = Patch::Merge(json!({"data": {"mode": "fast"}}));
+///     maps.patch("settings", patch).field_manager("me").dry_run().send()?;
+///     maps.replace(&map).send()?;
+///     maps.delete("settings").propagation(Propagation::Foreground).send()?;
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Api<K> {
+    client: Client,
+    requests: Requests,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Clone for Api<K> {
+    fn clone(&self) -> Self {
+        Self { client: self.client.clone(), requests: self.requests.clone(), kind: PhantomData }
+    }
+}
+
+impl<K: Resource> Api<K> {
+    pub(crate) fn new(client: Client, resource_type: ResourceType) -> Self {
+        let requests = Requests::new(resource_type, Some(client.default_namespace()));
+        Self { client, requests, kind: PhantomData }
+    }
+
+    /// The same type in another namespace; nothing changes for a type that has none.
+    #[must_use]
+    pub fn namespace(self, namespace: &str) -> Self {
+        self.scoped(Some(namespace))
+    }
+
+    /// The same type in all namespaces: for lists and watches, and for writes of objects that name their namespace.
+    #[must_use]
+    pub fn all_namespaces(self) -> Self {
+        self.scoped(None)
+    }
+
+    pub(crate) fn scoped(self, namespace: Option<&str>) -> Self {
+        let requests = Requests::new(self.requests.resource_type().clone(), namespace);
+        Self { requests, ..self }
+    }
+
+    /// The client that the requests go through.
+    pub const fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The type of the objects.
+    pub const fn resource_type(&self) -> &ResourceType {
+        self.requests.resource_type()
+    }
+
+    /// The requests that the verbs send, as data.
+    pub const fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Reads an object; a builder to be sent.
+    pub fn get(&self, name: &str) -> Get<K> {
+        Get::new(self.clone(), name)
+    }
+
+    /// Reads an object, if there is one of that name.
+    ///
+    /// # Errors
+    /// As [`Get::send`], but for an object that does not exist. A type that the server does not serve is an error.
+    pub fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
+        match self.get(name).send() {
+            // A path that is not served is 404 too, but in plain text.
+            Err(Error::Api(status)) if status.is_not_found() => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    /// Reads the objects: one after the other in a loop, [whole](List::send), or [page](List::page) by page.
+    pub fn list(&self) -> List<K> {
+        List::new(self.clone())
+    }
+
+    /// Follows the objects: what exists, and then every change.
+    ///
+    /// ```no_run
+    /// use cloudcoil_blocking::{Client, Error, Resource, WatchEvent};
+    /// use cloudcoil_blocking::core::k8s_openapi::api::core::v1::Pod;
+    ///
+    /// fn follow(client: &Client) -> Result<(), Error> {
+    ///     for event in client.api::<Pod>().watch().labels("app=web") {
+    ///         match event? {
+    ///             WatchEvent::Listed(pod) | WatchEvent::Applied(pod) => println!("{} is there", pod.name()),
+    ///             WatchEvent::Deleted(pod) => println!("{} is gone", pod.name()),
+    ///             WatchEvent::Restarted | WatchEvent::Synced => {}
+    ///         }
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn watch(&self) -> Watch<K> {
+        Watch::new(self.clone())
+    }
+
+    /// Creates an object. Its name may be left to the server by `generateName`.
+    pub fn create<'a>(&self, object: &'a K) -> Create<'a, K> {
+        Create::new(self.for_object(object), object)
+    }
+
+    /// Replaces an object by one of the same name. If it carries a resource version, only while the stored one has the
+    /// same; otherwise the answer is an error for which [`is_conflict`](Error::is_conflict) holds.
+    pub fn replace<'a>(&self, object: &'a K) -> Replace<'a, K> {
+        Replace::new(self.for_object(object), object)
+    }
+
+    /// Replaces an object's status and nothing else.
+    pub fn replace_status<'a>(&self, object: &'a K) -> Replace<'a, K> {
+        self.replace(object).subresource("status")
+    }
+
+    /// Patches an object.
+    pub fn patch(&self, name: &str, patch: Patch) -> PatchRequest<K> {
+        PatchRequest::new(self.clone(), name, Ok(patch))
+    }
+
+    /// Patches an object's status and nothing else.
+    pub fn patch_status(&self, name: &str, patch: Patch) -> PatchRequest<K> {
+        self.patch(name, patch).subresource("status")
+    }
+
+    /// Makes `field_manager` own the fields that `object` sets, and creates the object if there is none.
+    ///
+    /// An object that was read can be applied as it is: `metadata.managedFields` are not sent, and neither are fields that
+    /// are `null`. To apply a `null`, [`patch`](Self::patch) with [`Patch::Apply`].
+    ///
+    /// See <https://kubernetes.io/docs/reference/using-api/server-side-apply/>.
+    pub fn apply(&self, field_manager: &str, object: &K) -> PatchRequest<K> {
+        let patch = request::to_apply(object).map(Patch::Apply);
+        PatchRequest::new(self.for_object(object), object.name(), patch).field_manager(field_manager)
+    }
+
+    /// Deletes an object.
+    pub fn delete(&self, name: &str) -> Delete<K> {
+        Delete::new(self.clone(), name)
+    }
+
+    /// Deletes all objects, or those that the builder's selectors match.
+    pub fn delete_collection(&self) -> DeleteCollection<K> {
+        DeleteCollection::new(self.clone())
+    }
+
+    /// With no namespace chosen, the one that the object names.
+    fn for_object(&self, object: &K) -> Self {
+        match (self.requests.namespace(), object.namespace()) {
+            (None, Some(namespace)) => self.clone().namespace(namespace),
+            _ => self.clone(),
+        }
+    }
+
+    /// Sends a request that an object answers.
+    fn fetch(&self, request: Request<Bytes>) -> Result<K, Error> {
+        let mut object: K = response::decode(&self.client.request(request)?)?;
+        object.fill_type(&self.resource_type().api_version(), &self.resource_type().kind);
+        Ok(object)
+    }
+}
+
+impl<K: KnownResource> From<Client> for Api<K> {
+    fn from(client: Client) -> Self {
+        client.api()
+    }
+}
+
+impl<K: KnownResource> From<&Client> for Api<K> {
+    fn from(client: &Client) -> Self {
+        client.api()
+    }
+}

@@ -1,0 +1,235 @@
+//! Creating, replacing, patching and deleting.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use cloudcoil_core::{
+    DeleteParams, Deleted, Error, FieldValidation, ListParams, Patch, PatchParams, Propagation, Resource, ResourceList,
+    WriteParams, response,
+};
+
+use crate::Api;
+
+/// Options that every write has.
+macro_rules! write_options {
+    ($($params:ident).+) => {
+        /// Check and answer as if it were done, but store nothing.
+        pub fn dry_run(mut self) -> Self {
+            self.$($params).+.dry_run = true;
+            self
+        }
+
+        /// Who is writing, for field ownership.
+        pub fn field_manager(mut self, name: impl Into<String>) -> Self {
+            self.$($params).+.field_manager = Some(name.into());
+            self
+        }
+
+        /// What becomes of fields that the type does not have.
+        pub fn field_validation(mut self, validation: FieldValidation) -> Self {
+            self.$($params).+.field_validation = Some(validation);
+            self
+        }
+    };
+}
+
+/// Options that every deletion has.
+macro_rules! delete_options {
+    () => {
+        /// Check and answer as if it were done, but delete nothing.
+        pub fn dry_run(mut self) -> Self {
+            self.params.dry_run = true;
+            self
+        }
+
+        /// What becomes of the objects that it owns.
+        pub fn propagation(mut self, propagation: Propagation) -> Self {
+            self.params.propagation = Some(propagation);
+            self
+        }
+
+        /// How long it may take to end, in whole seconds; zero ends it at once.
+        pub fn grace_period(mut self, period: Duration) -> Self {
+            self.params.grace_period = Some(period);
+            self
+        }
+    };
+}
+
+/// A creation.
+#[derive(Debug)]
+#[must_use = "nothing is sent until `send` is called"]
+pub struct Create<'a, K> {
+    api: Api<K>,
+    object: &'a K,
+    params: WriteParams,
+}
+
+impl<'a, K: Resource> Create<'a, K> {
+    pub(super) fn new(api: Api<K>, object: &'a K) -> Self {
+        Self { api, object, params: WriteParams::default() }
+    }
+
+    write_options!(params);
+
+    /// Creates it, and answers with the object as stored.
+    ///
+    /// # Errors
+    /// As [`Get::send`](super::Get::send).
+    pub fn send(self) -> Result<K, Error> {
+        self.api.fetch(self.api.requests.create(self.object, &self.params)?)
+    }
+}
+
+/// A replacement.
+#[derive(Debug)]
+#[must_use = "nothing is sent until `send` is called"]
+pub struct Replace<'a, K> {
+    api: Api<K>,
+    object: &'a K,
+    subresource: Option<&'static str>,
+    params: WriteParams,
+}
+
+impl<'a, K: Resource> Replace<'a, K> {
+    pub(super) fn new(api: Api<K>, object: &'a K) -> Self {
+        Self { api, object, subresource: None, params: WriteParams::default() }
+    }
+
+    /// Replace only this part of the object, such as `status`.
+    pub fn subresource(mut self, subresource: &'static str) -> Self {
+        self.subresource = Some(subresource);
+        self
+    }
+
+    write_options!(params);
+
+    /// Replaces it, and answers with the object as stored.
+    ///
+    /// # Errors
+    /// As [`Get::send`](super::Get::send).
+    pub fn send(self) -> Result<K, Error> {
+        let Self { api, object, subresource, params } = self;
+        api.fetch(api.requests.replace(object.name(), subresource, object, &params)?)
+    }
+}
+
+/// A patch.
+#[derive(Debug)]
+#[must_use = "nothing is sent until `send` is called"]
+pub struct PatchRequest<K> {
+    api: Api<K>,
+    name: String,
+    patch: Result<Patch, Error>,
+    subresource: Option<String>,
+    params: PatchParams,
+}
+
+impl<K: Resource> PatchRequest<K> {
+    pub(super) fn new(api: Api<K>, name: &str, patch: Result<Patch, Error>) -> Self {
+        Self { api, name: name.to_owned(), patch, subresource: None, params: PatchParams::default() }
+    }
+
+    /// Patch only this part of the object, such as `status` or `scale`. The object answers, so a subresource of another
+    /// type needs [`Client::request`](crate::Client::request).
+    pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
+        self.subresource = Some(subresource.into());
+        self
+    }
+
+    /// For an apply: take fields over from other managers where they conflict.
+    pub fn force(mut self) -> Self {
+        self.params.force = true;
+        self
+    }
+
+    write_options!(params.write);
+
+    /// Patches it, and answers with the object as stored.
+    ///
+    /// # Errors
+    /// As [`Get::send`](super::Get::send).
+    pub fn send(self) -> Result<K, Error> {
+        let Self { api, name, patch, subresource, params } = self;
+        api.fetch(api.requests.patch(&name, subresource.as_deref(), &patch?, &params)?)
+    }
+}
+
+/// A deletion.
+#[derive(Debug)]
+#[must_use = "nothing is sent until `send` is called"]
+pub struct Delete<K> {
+    api: Api<K>,
+    name: String,
+    params: DeleteParams,
+}
+
+impl<K: Resource> Delete<K> {
+    pub(super) fn new(api: Api<K>, name: &str) -> Self {
+        Self { api, name: name.to_owned(), params: DeleteParams::default() }
+    }
+
+    delete_options!();
+
+    /// Only if the object has this uid, not another of the same name.
+    pub fn uid(mut self, uid: impl Into<String>) -> Self {
+        self.params.uid = Some(uid.into());
+        self
+    }
+
+    /// Only if the object has this resource version.
+    pub fn resource_version(mut self, version: impl Into<String>) -> Self {
+        self.params.resource_version = Some(version.into());
+        self
+    }
+
+    /// Deletes it, and answers with the object, or the account that it is gone.
+    ///
+    /// # Errors
+    /// As [`Get::send`](super::Get::send).
+    pub fn send(self) -> Result<Deleted<K>, Error> {
+        Deleted::decode(&self.api.client.request(self.api.requests.delete(&self.name, &self.params)?)?)
+    }
+}
+
+/// A deletion of many.
+#[derive(Debug)]
+#[must_use = "nothing is sent until `send` is called"]
+pub struct DeleteCollection<K> {
+    api: Api<K>,
+    params: DeleteParams,
+    which: ListParams,
+}
+
+impl<K: Resource> DeleteCollection<K> {
+    pub(super) fn new(api: Api<K>) -> Self {
+        Self { api, params: DeleteParams::default(), which: ListParams::default() }
+    }
+
+    /// Only objects whose labels match.
+    pub fn labels(mut self, selector: impl Display) -> Self {
+        self.which.label_selector = Some(selector.to_string());
+        self
+    }
+
+    /// Only objects whose fields match.
+    pub fn fields(mut self, selector: impl Display) -> Self {
+        self.which.field_selector = Some(selector.to_string());
+        self
+    }
+
+    delete_options!();
+
+    /// Deletes them, and answers with those that are deleted, if the server lists them.
+    ///
+    /// # Errors
+    /// As [`Get::send`](super::Get::send).
+    pub fn send(self) -> Result<ResourceList<K>, Error> {
+        let request = self.api.requests.delete_collection(&self.params, &self.which)?;
+        let answer = self.api.client.request(request)?;
+        match response::is_status(&answer)? {
+            true => Ok(ResourceList::default()),
+            false => ResourceList::decode(&answer),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The way to one API server.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloudcoil_core::{
+    Answer, Call, CallEvent, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
+};
+use http::Request;
+
+use crate::clock::{Clock, seed};
+use crate::driver::{Driver, Mailbox, Turn};
+use crate::{Api, Transport};
+
+/// A connection to one API server, as one identity. Cheap to clone; clones share everything, from any thread.
+///
+/// ```no_run
+/// use cloudcoil_blocking::{Client, prelude::*};
+/// use cloudcoil_blocking::core::k8s_openapi::api::core::v1::Pod;
+///
+/// fn main() -> Result<(), Error> {
+///     let client = Client::try_default()?;
+///     for pod in client.api::<Pod>().list().all_namespaces() {
+///         println!("{}", pod?.name());
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    transport: Arc<dyn Transport>,
+    clock: Clock,
+    namespace: Arc<str>,
+    timeout: Option<Duration>,
+    retry: RetryPolicy,
+}
+
+impl Client {
+    /// A client whose default namespace is `default`.
+    pub fn new(transport: Arc<dyn Transport>) -> Self {
+        Self {
+            transport,
+            clock: Clock::new(),
+            namespace: "default".into(),
+            timeout: Some(Call::TIMEOUT),
+            retry: RetryPolicy::DEFAULT,
+        }
+    }
+
+    /// The same, with another namespace where none is named.
+    #[must_use]
+    pub fn with_default_namespace(self, namespace: &str) -> Self {
+        Self { namespace: namespace.into(), ..self }
+    }
+
+    /// The same, with another time limit for every single request, from sending it first to the end of the last answer, with
+    /// the waits between attempts; `None` waits for ever. It is 30 seconds unless set. Watches are not limited by it.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
+        Self { timeout, ..self }
+    }
+
+    /// The same, with another [policy](RetryPolicy) of sending requests again. Watches have their own.
+    #[must_use]
+    pub fn with_retry(self, retry: RetryPolicy) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// The namespace that is meant where none is named.
+    pub fn default_namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Objects of a type that Rust knows, in the default namespace.
+    pub fn api<K: KnownResource>(&self) -> Api<K> {
+        Api::new(self.clone(), K::resource_type())
+    }
+
+    /// Objects of any type, in the default namespace.
+    ///
+    /// ```no_run
+    /// use cloudcoil_blocking::{Client, Error, ResourceType, Scope};
+    ///
+    /// fn size(client: &Client) -> Result<Option<i64>, Error> {
+    ///     let widgets = ResourceType::new("example.com", "v1", "Widget", "widgets", Scope::Namespaced);
+    ///     let widget = client.api_for(widgets).get("w").send()?;
+    ///     Ok(widget.pointer("/spec/size").and_then(|size| size.as_i64()))
+    /// }
+    /// ```
+    pub fn api_for(&self, resource_type: ResourceType) -> Api<Unstructured> {
+        Api::new(self.clone(), resource_type)
+    }
+
+    /// Sends any request, again where the [policy](RetryPolicy) says so; its URI is a path and query. Every answer is `Ok`,
+    /// whatever its code.
+    ///
+    /// # Errors
+    /// [`Error::Network`], or [`Error::TimedOut`].
+    pub fn request(&self, request: Request<Bytes>) -> Result<Answer, Error> {
+        let call = Call::new(request.into(), Tickets::new(0)).timeout(self.timeout).retry(self.retry, seed());
+        let mut driver = Driver::<_, Infallible>::new(call, self, Mailbox::new());
+        loop {
+            match driver.turn() {
+                Turn::Event(CallEvent::Retrying(retry)) => report(&retry),
+                Turn::Event(CallEvent::Done(result)) => return result,
+                Turn::Command(never) => match never {},
+            }
+        }
+    }
+
+    pub(crate) const fn transport(&self) -> &Arc<dyn Transport> {
+        &self.transport
+    }
+
+    pub(crate) const fn clock(&self) -> Clock {
+        self.clock
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("namespace", &self.namespace)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tells who looks on that a request will be sent again.
+pub(crate) fn report(retry: &Retry) {
+    let Retry { attempt, cause, after, .. } = retry;
+    tracing::info!(attempt, %cause, ?after, "retrying");
+}

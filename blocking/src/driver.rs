@@ -1,0 +1,121 @@
+//! The one blocking loop: step a machine, perform what it asks for, wait for an input or its deadline.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+
+use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Outbox, Said};
+
+use crate::Client;
+use crate::clock::Clock;
+use crate::exchanges::Exchanges;
+
+/// What arrives at a driver.
+pub(crate) enum Letter<C> {
+    /// Something came of a request.
+    Http(HttpEvent),
+    /// Somebody else wants something.
+    Command(C),
+}
+
+/// What a driver hands on.
+pub(crate) enum Turn<E, C> {
+    Event(E),
+    Command(C),
+}
+
+/// Tells a driver something from another thread.
+pub(crate) struct Commands<C>(Sender<Letter<C>>);
+
+impl<C> Commands<C> {
+    /// One that has ended hears nothing.
+    pub(crate) fn send(&self, command: C) {
+        let _ = self.0.send(Letter::Command(command));
+    }
+}
+
+impl<C> Clone for Commands<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+/// Where a driver gets its letters.
+pub(crate) struct Mailbox<C> {
+    sender: Sender<Letter<C>>,
+    receiver: Receiver<Letter<C>>,
+}
+
+impl<C> Mailbox<C> {
+    pub(crate) fn new() -> Self {
+        let (sender, receiver) = channel();
+        Self { sender, receiver }
+    }
+
+    pub(crate) fn commands(&self) -> Commands<C> {
+        Commands(self.sender.clone())
+    }
+}
+
+/// Runs a machine on the thread that calls it, and only then. Dropping it gives up what is in flight.
+pub(crate) struct Driver<M: HttpMachine, C> {
+    machine: M,
+    clock: Clock,
+    mail: Receiver<Letter<C>>,
+    exchanges: Exchanges<C>,
+    out: Outbox<M::Output>,
+    deadline: Option<Deadline>,
+}
+
+impl<M: HttpMachine, C: Send + 'static> Driver<M, C> {
+    pub(crate) fn new(machine: M, client: &Client, mailbox: Mailbox<C>) -> Self {
+        let clock = client.clock();
+        let exchanges = Exchanges::new(client.transport().clone(), clock, mailbox.sender);
+        let deadline = machine.deadline();
+        Self { machine, clock, mail: mailbox.receiver, exchanges, out: Outbox::new(), deadline }
+    }
+
+    /// The next event or command, however long it takes.
+    pub(crate) fn turn(&mut self) -> Turn<M::Event, C> {
+        loop {
+            if let Some(event) = self.pending() {
+                return Turn::Event(event);
+            }
+            match self.wait() {
+                None => self.step(None),
+                Some(Letter::Command(command)) => return Turn::Command(command),
+                Some(Letter::Http(event)) => {
+                    self.exchanges.taken(&event);
+                    self.step(Some(M::hear(event)));
+                }
+            }
+        }
+    }
+
+    /// The next of the events that are there already.
+    pub(crate) fn pending(&mut self) -> Option<M::Event> {
+        while let Some(output) = self.out.pop() {
+            match M::sort(output) {
+                Said::Effect(effect) => self.exchanges.perform(effect),
+                Said::Event(event) => return Some(event),
+            }
+        }
+        None
+    }
+
+    /// Hands the machine an input that does not come from the network, or lets it look at the clock.
+    pub(crate) fn step(&mut self, input: Option<M::Input>) {
+        self.deadline = self.machine.step(self.clock.now(), input, &mut self.out);
+    }
+
+    /// The next letter, or `None` when it is time to look at the clock.
+    fn wait(&self) -> Option<Letter<C>> {
+        let received = match self.deadline {
+            Some(deadline) => self.mail.recv_timeout(deadline.at.since(self.clock.now().mono)),
+            None => self.mail.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match received {
+            Ok(letter) => Some(letter),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => unreachable!("the exchanges hold a sender"),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Cloudcoil on plain threads: no executor, no `async`.
+//!
+//! ```no_run
+//! use cloudcoil_blocking::{Client, prelude::*};
+//! use cloudcoil_blocking::core::k8s_openapi::api::core::v1::Pod;
+//!
+//! fn main() -> Result<(), Error> {
+//!     let client = Client::try_default()?;
+//!     for pod in client.api::<Pod>().list().all_namespaces() {
+//!         println!("{}", pod?.name());
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The nouns are those of `cloudcoil-runtime`, and so are all decisions, which are made by the machines of
+//! `cloudcoil-core`. What is awaited there is [sent](api::Create::send) here, what is a stream there is an iterator here,
+//! and an `async fn` is a closure.
+//!
+//! # Threads
+//! A request has a thread of its own while it is under way, so that it can be given up however it is blocked. A watch that
+//! is dropped or stopped closes its connection at once.
+
+pub mod api;
+mod cancel;
+mod client;
+mod clock;
+mod connect;
+mod driver;
+mod exchanges;
+mod signal;
+mod transport;
+
+pub use api::{Api, List, Objects, Watch, WatchIter, WatchStop};
+pub use cancel::Cancel;
+pub use client::Client;
+pub use connect::load_config;
+pub use signal::shutdown_signal;
+pub use transport::{Body, Transport, UreqTransport};
+
+pub use cloudcoil_core as core;
+pub use cloudcoil_core::config::{Config, ConfigError, ConfigSource};
+pub use cloudcoil_core::{
+    Answer, BackoffPolicy, DecodeError, Deleted, Error, FieldSelector, FieldValidation, KnownResource, ListVersion,
+    Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource, ResourceKey, ResourceList, ResourceType,
+    RetryPolicy, Scope, Selector, Status, Unstructured, WatchConfig,
+};
+pub use cloudcoil_runtime::{WatchEvent, process_environment};
+
+/// What most programs use.
+pub mod prelude {
+    pub use crate::{Api, Client, Error, KnownResource, Patch, Resource, ResourceKey, Unstructured, WatchEvent};
+}

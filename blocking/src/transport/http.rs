@@ -1,0 +1,89 @@
+//! HTTP by ureq.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloudcoil_core::NetworkError;
+use cloudcoil_core::NetworkErrorKind;
+use cloudcoil_core::config::{Config, ConfigError};
+use http::{Method, Request, Response};
+use ureq::Agent;
+
+use super::Body;
+use super::connector::{Connector, Unresolved};
+use super::failure::{body_failure, exchange_failure};
+use super::wire::lending;
+use crate::Cancel;
+
+/// Carries requests whose address is absolute over HTTP/1.1. A connection is kept when an answer was read to its end; every
+/// watch has one of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Connections {
+    agent: Agent,
+}
+
+impl Connections {
+    pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
+        let settings = ureq::config::Config::builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .max_idle_connections(IDLE)
+            .max_idle_connections_per_host(IDLE)
+            .max_idle_age(IDLE_AGE)
+            .build();
+        Ok(Self { agent: Agent::with_parts(settings, Connector::new(config)?, Unresolved) })
+    }
+
+    /// The server may close a connection just when it is used again. A read is then repeated, once.
+    pub(crate) fn send(&self, request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
+        let repetition = (request.method() == Method::GET).then(|| request.clone());
+        match (self.attempt(request, cancel), repetition) {
+            ((Err(error), false), Some(again)) if error.kind == NetworkErrorKind::Lost && !cancel.is_cancelled() => {
+                self.attempt(again, cancel).0
+            }
+            ((result, _), _) => result,
+        }
+    }
+
+    /// Sends once; says also whether a connection was made for it.
+    fn attempt(&self, request: Request<Bytes>, cancel: &Cancel) -> (Result<Response<Body>, NetworkError>, bool) {
+        let (head, body) = request.into_parts();
+        let has_none = body.is_empty() && !matches!(head.method, Method::POST | Method::PUT | Method::PATCH);
+        let (result, connected) = lending(cancel, || match has_none {
+            true => self.agent.run(Request::from_parts(head, ())),
+            false => self.agent.run(Request::from_parts(head, &*body)),
+        });
+        let response = result.map_err(exchange_failure);
+        (response.map(|response| response.map(|body| Box::new(Pieces(Some(body.into_reader()))) as Body)), connected)
+    }
+}
+
+/// The rest of an answer. It is dropped where it ends, so that its connection serves others.
+struct Pieces(Option<ureq::BodyReader<'static>>);
+
+impl Iterator for Pieces {
+    type Item = Result<Bytes, NetworkError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut buffer = [0; PIECE];
+        match self.0.as_mut()?.read(&mut buffer) {
+            Ok(0) => {
+                self.0 = None;
+                None
+            }
+            Ok(length) => Some(Ok(Bytes::copy_from_slice(&buffer[..length]))),
+            Err(error) => {
+                self.0 = None;
+                Some(Err(body_failure(error)))
+            }
+        }
+    }
+}
+
+/// How many connections are kept, and for how long, while nobody uses them.
+const IDLE: usize = 32;
+const IDLE_AGE: Duration = Duration::from_secs(90);
+const PIECE: usize = 16 << 10;

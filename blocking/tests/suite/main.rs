@@ -1,0 +1,8 @@
+//! The API on threads against servers behind real sockets.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod common;
+mod http1;
+mod tls;
+mod verbs;
+mod watch;
