@@ -24,6 +24,7 @@ pub mod list;
 mod list_watch;
 pub mod log;
 pub mod machine;
+pub mod manifest;
 mod object;
 mod owner;
 mod pages;

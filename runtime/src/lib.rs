@@ -12,6 +12,7 @@ mod driver;
 mod exchanges;
 mod informer;
 mod latch;
+mod manifest;
 mod panics;
 pub mod parts;
 mod ports;
@@ -26,6 +27,7 @@ pub use connect::{Target, load_config, process_environment, view_config};
 pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, IntoOutcome, Stop, Wait, form};
 pub use discovery::Discovery;
 pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
+pub use manifest::{ManifestRequest, ManifestStream, Manifests};
 pub use ports::{Body, Runtime, Transport};
 
 pub use cloudcoil_core as core;

@@ -20,7 +20,7 @@ mod resolve;
 mod server;
 mod user;
 mod view;
-mod yaml;
+pub(crate) mod yaml;
 
 use std::fmt;
 

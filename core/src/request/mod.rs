@@ -295,12 +295,17 @@ pub fn to_json(object: &impl Serialize) -> Result<Value, Error> {
 /// # Ok::<(), cloudcoil_core::Error>(())
 /// ```
 pub fn to_apply(object: &impl Serialize) -> Result<Value, Error> {
-    let mut object = to_json(object)?;
+    let mut object = without_managed_fields(to_json(object)?);
+    drop_nulls(&mut object);
+    Ok(object)
+}
+
+/// The object without what the server alone writes and refuses in an apply.
+pub(crate) fn without_managed_fields(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
-    drop_nulls(&mut object);
-    Ok(object)
+    object
 }
 
 /// Elements of lists stay where they are, even those that are `null`.

@@ -8,5 +8,6 @@ mod common;
 mod controller;
 mod discovery;
 mod informer;
+mod manifests;
 mod subresources;
 mod waits;

@@ -1,7 +1,7 @@
 //! From bytes to text.
 
 /// The text of a file in UTF-8 or in UTF-16, which is known by its byte order mark, or by the zero in its first character.
-pub(in super::super) fn text(bytes: &[u8]) -> Result<String, &'static str> {
+pub(crate) fn text(bytes: &[u8]) -> Result<String, &'static str> {
     let text = match bytes {
         [0xef, 0xbb, 0xbf, rest @ ..] => utf8(rest)?,
         [0xff, 0xfe, rest @ ..] => utf16(rest, u16::from_le_bytes)?,

@@ -6,25 +6,25 @@
 mod encoding;
 mod scalar;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use granit_parser::{Event, Options, Parser, Span, StrInput, Tag};
 use serde_json::{Number, Value};
 
-pub(super) use encoding::text;
+pub(crate) use encoding::text;
 
 use scalar::Scalar;
 
 /// A node of a document.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Where it begins, counted from 1; 0 when it is not known.
-    pub(super) line: u64,
-    pub(super) content: Content,
+    pub(crate) line: u64,
+    pub(crate) content: Content,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Null,
     Bool(bool),
     Number(Number),
@@ -35,14 +35,24 @@ pub(super) enum Content {
 
 /// What is wrong with a document, and at which line, which is 0 when it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct YamlError {
-    pub(super) line: u64,
-    pub(super) problem: &'static str,
+pub(crate) struct YamlError {
+    pub(crate) line: u64,
+    pub(crate) problem: &'static str,
+}
+
+/// What is wrong with a document, in full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    pub(crate) error: YamlError,
+    /// The key that occurs twice, if that is what is wrong.
+    pub(crate) key: Option<String>,
+    /// What the parser says; empty if it is not the parser's to say. Tells nothing of what is in the document.
+    pub(crate) detail: String,
 }
 
 impl Node {
     /// Reads the first document. Of two equal keys the later one counts.
-    pub(super) fn parse(text: &str) -> Result<Self, YamlError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, YamlError> {
         let parsed = Builder::new(text).document();
         // JSON escapes that YAML does not know are legal here.
         if parsed.is_err()
@@ -52,6 +62,16 @@ impl Node {
             return Ok(Self::from_json(value));
         }
         parsed
+    }
+
+    /// Reads the one document of a text, in which no two keys of a map are equal.
+    pub(crate) fn parse_unique(text: &str) -> Result<Self, Flaw> {
+        let mut builder = Builder::new(text);
+        builder.unique = true;
+        match builder.document().and_then(|node| builder.end().map(|()| node)) {
+            Ok(node) => Ok(node),
+            Err(error) => Err(Flaw { error, key: builder.repeated, detail: builder.detail }),
+        }
     }
 
     fn from_json(value: Value) -> Self {
@@ -69,7 +89,7 @@ impl Node {
     }
 
     /// The same as JSON.
-    pub(super) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         match &self.content {
             Content::Null => Value::Null,
             Content::Bool(flag) => Value::Bool(*flag),
@@ -98,6 +118,10 @@ struct Builder<'a> {
     /// How many nodes may still be copied for anchors and aliases.
     allowance: usize,
     depth: usize,
+    /// Whether a key may not occur twice.
+    unique: bool,
+    repeated: Option<String>,
+    detail: String,
 }
 
 impl<'a> Builder<'a> {
@@ -105,10 +129,18 @@ impl<'a> Builder<'a> {
         let mut options = Options::default();
         options.emit_comments = false;
         let parser = Parser::new_from_str_with_options(text, options);
-        Self { parser, anchors: BTreeMap::new(), allowance: COPIED_NODES, depth: 0 }
+        Self {
+            parser,
+            anchors: BTreeMap::new(),
+            allowance: COPIED_NODES,
+            depth: 0,
+            unique: false,
+            repeated: None,
+            detail: String::new(),
+        }
     }
 
-    fn document(mut self) -> Result<Node, YamlError> {
+    fn document(&mut self) -> Result<Node, YamlError> {
         loop {
             match self.next()? {
                 (Event::StreamStart | Event::DocumentStart(..), _) => {}
@@ -118,10 +150,27 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Makes sure that no more follows.
+    fn end(&mut self) -> Result<(), YamlError> {
+        loop {
+            match self.parser.next_event() {
+                None | Some(Ok((Event::StreamEnd, _))) => return Ok(()),
+                Some(Ok((Event::DocumentEnd, _))) => {}
+                Some(Ok((_, span))) => {
+                    return Err(YamlError { line: span.start.line() as u64, problem: "more than one value" });
+                }
+                Some(Err(error)) => return Err(YamlError { line: error.marker().line() as u64, problem: NO_YAML }),
+            }
+        }
+    }
+
     fn next(&mut self) -> Result<(Event<'a>, Span), YamlError> {
         match self.parser.next_event() {
             Some(Ok(event)) => Ok(event),
-            Some(Err(error)) => Err(YamlError { line: error.marker().line() as u64, problem: NO_YAML }),
+            Some(Err(error)) => {
+                error.info().clone_into(&mut self.detail);
+                Err(YamlError { line: error.marker().line() as u64, problem: NO_YAML })
+            }
             None => Err(YamlError { line: 0, problem: NO_YAML }),
         }
     }
@@ -195,6 +244,8 @@ impl<'a> Builder<'a> {
 
     fn map(&mut self) -> Result<Content, YamlError> {
         let mut map = BTreeMap::new();
+        // An entry of a merge may be said again.
+        let mut said = BTreeSet::new();
         loop {
             let (event, span) = match self.next()? {
                 (Event::MappingEnd, _) => return Ok(Content::Map(map)),
@@ -207,6 +258,10 @@ impl<'a> Builder<'a> {
             match key {
                 Key::Merge => merge(&mut map, value).map_err(|problem| YamlError { line, problem })?,
                 Key::Text(key) => {
+                    if self.unique && !said.insert(key.clone()) {
+                        self.repeated = Some(key);
+                        return Err(YamlError { line, problem: "a key that occurs twice" });
+                    }
                     map.insert(key, value);
                 }
             }

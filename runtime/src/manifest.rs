@@ -1,0 +1,243 @@
+//! Bringing the objects of manifests to a cluster.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use cloudcoil_core::manifest::{
+    ManifestInput, ManifestObject, ManifestOutcome, ManifestOutput, ManifestReport, ManifestRun, ManifestRunConfig,
+    ManifestVerb,
+};
+use cloudcoil_core::{Deadline, DeleteParams, FieldValidation, Machine as _, Outbox, Propagation};
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
+
+use crate::Client;
+
+impl Client {
+    /// Something that is done with the objects of manifests, which need not be in any order: applying them, creating,
+    /// replacing or deleting them.
+    ///
+    /// ```no_run
+    /// use cloudcoil_runtime::core::manifest;
+    /// use cloudcoil_runtime::{Client, Error};
+    ///
+    /// async fn apply(client: Client, yaml: &str) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let objects = manifest::parse("app.yaml", yaml.as_bytes())?;
+    ///     let report = client.manifests(objects).apply("me").force().await;
+    ///     for outcome in &report.outcomes {
+    ///         println!("{outcome}");
+    ///     }
+    ///     assert!(report.is_ok());
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn manifests(&self, objects: impl IntoIterator<Item = ManifestObject>) -> Manifests {
+        Manifests { client: self.clone(), objects: objects.into_iter().collect() }
+    }
+}
+
+/// Objects of manifests, to be brought to a cluster; see [`Client::manifests`].
+#[derive(Debug)]
+#[must_use = "choose what is done with them"]
+pub struct Manifests {
+    client: Client,
+    objects: Vec<ManifestObject>,
+}
+
+impl Manifests {
+    /// Has them created, or brought to what they say, by server-side apply; `field_manager` owns the fields then. New types
+    /// among them are waited for before objects of these types are applied.
+    pub fn apply(self, field_manager: &str) -> ManifestRequest {
+        self.done(ManifestVerb::Apply { field_manager: field_manager.to_owned(), force: false })
+    }
+
+    /// Has them created; those that exist are failures.
+    pub fn create(self) -> ManifestRequest {
+        self.done(ManifestVerb::Create)
+    }
+
+    /// Has those that exist replaced whole.
+    pub fn replace(self) -> ManifestRequest {
+        self.done(ManifestVerb::Replace)
+    }
+
+    /// Has them deleted, the last that were installed first.
+    pub fn delete(self) -> ManifestRequest {
+        self.done(ManifestVerb::Delete { params: DeleteParams::default(), ignore_missing: false })
+    }
+
+    fn done(self, verb: ManifestVerb) -> ManifestRequest {
+        let namespace = self.client.default_namespace().to_owned();
+        let config = ManifestRunConfig { namespace, ..ManifestRunConfig::new(verb) };
+        ManifestRequest { client: self.client, objects: self.objects, config }
+    }
+}
+
+/// Something that is done with the objects of manifests: `.await` it to have the report, or read what comes of each as a
+/// [`stream`](Self::stream).
+#[derive(Debug)]
+#[must_use = "nothing is sent until it is awaited"]
+pub struct ManifestRequest {
+    client: Client,
+    objects: Vec<ManifestObject>,
+    config: ManifestRunConfig,
+}
+
+impl ManifestRequest {
+    /// The namespace of objects that name none; the client's unless this is called.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        namespace.clone_into(&mut self.config.namespace);
+        self
+    }
+
+    /// Objects that name another namespace are failures.
+    pub fn enforce_namespace(mut self) -> Self {
+        self.config.enforce_namespace = true;
+        self
+    }
+
+    /// Check and answer as if it were done, but store nothing.
+    pub fn dry_run(mut self) -> Self {
+        self.config.dry_run = true;
+        self
+    }
+
+    /// For an apply: take fields over from other managers where they conflict.
+    pub fn force(mut self) -> Self {
+        if let ManifestVerb::Apply { force, .. } = &mut self.config.verb {
+            *force = true;
+        }
+        self
+    }
+
+    /// Who is writing, for creations and replacements.
+    pub fn field_manager(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        match &mut self.config.verb {
+            ManifestVerb::Apply { field_manager, .. } => *field_manager = name,
+            _ => self.config.field_manager = Some(name),
+        }
+        self
+    }
+
+    /// What becomes of fields that a type does not have.
+    pub fn field_validation(mut self, validation: FieldValidation) -> Self {
+        self.config.field_validation = Some(validation);
+        self
+    }
+
+    /// For a deletion: what becomes of the objects that are owned.
+    pub fn propagation(mut self, propagation: Propagation) -> Self {
+        if let ManifestVerb::Delete { params, .. } = &mut self.config.verb {
+            params.propagation = Some(propagation);
+        }
+        self
+    }
+
+    /// For a deletion: how long each may take to end, in whole seconds; zero ends it at once.
+    pub fn grace_period(mut self, period: Duration) -> Self {
+        if let ManifestVerb::Delete { params, .. } = &mut self.config.verb {
+            params.grace_period = Some(period);
+        }
+        self
+    }
+
+    /// For a deletion: an object that does not exist is no failure.
+    pub fn ignore_missing(mut self) -> Self {
+        if let ManifestVerb::Delete { ignore_missing, .. } = &mut self.config.verb {
+            *ignore_missing = true;
+        }
+        self
+    }
+
+    /// How long it may take until a type that one of the objects defines is served; a minute unless this is called.
+    pub fn establish_timeout(mut self, timeout: Duration) -> Self {
+        self.config.establish_timeout = timeout;
+        self
+    }
+
+    /// What comes of each object, as it is seen to. Nothing is sent but as the stream is polled.
+    pub fn stream(self) -> ManifestStream {
+        let machine = ManifestRun::new(self.objects, self.config, 0);
+        let run = Run { client: self.client, deadline: machine.deadline(), machine, out: Outbox::new() };
+        ManifestStream(stream::unfold(run, |mut run| async move { Some((run.next().await?, run)) }).boxed())
+    }
+}
+
+/// What came of all objects; those that failed are in the report.
+impl IntoFuture for ManifestRequest {
+    type Output = ManifestReport;
+    type IntoFuture = BoxFuture<'static, ManifestReport>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let mut outcomes = self.stream();
+        Box::pin(async move {
+            let mut report = ManifestReport::default();
+            while let Some(outcome) = outcomes.next().await {
+                report.outcomes.push(outcome);
+            }
+            report
+        })
+    }
+}
+
+/// What comes of the objects of manifests, one by one; see [`ManifestRequest::stream`].
+#[must_use = "streams do nothing unless polled"]
+pub struct ManifestStream(BoxStream<'static, ManifestOutcome>);
+
+impl Stream for ManifestStream {
+    type Item = ManifestOutcome;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ManifestOutcome>> {
+        self.0.poll_next_unpin(context)
+    }
+}
+
+impl std::fmt::Debug for ManifestStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ManifestStream")
+    }
+}
+
+struct Run {
+    client: Client,
+    deadline: Option<Deadline>,
+    machine: ManifestRun,
+    out: Outbox<ManifestOutput>,
+}
+
+impl Run {
+    async fn next(&mut self) -> Option<ManifestOutcome> {
+        let mut input = None;
+        loop {
+            while let Some(output) = self.out.pop() {
+                match output {
+                    // Whoever reads is told before the next object is begun with.
+                    ManifestOutput::Report(outcome) => return Some(*outcome),
+                    ManifestOutput::Finished => return None,
+                    effect => input = self.perform(effect).await,
+                }
+            }
+            if let (None, Some(deadline)) = (&input, self.deadline) {
+                self.client.runtime().sleep_until(deadline.at).await;
+            }
+            self.deadline = self.machine.step(self.client.runtime().now(), input.take(), &mut self.out);
+        }
+    }
+
+    async fn perform(&self, effect: ManifestOutput) -> Option<ManifestInput> {
+        match effect {
+            ManifestOutput::Send { ticket, request } => {
+                let result = self.client.request(request.into_inner()).await;
+                Some(ManifestInput::Answered { ticket, result })
+            }
+            ManifestOutput::Resolve { ticket, api_version, kind } => {
+                let found = self.client.discovery().find_kind(&api_version, &kind).await;
+                let result = found.map(|resource| resource.resource_type);
+                Some(ManifestInput::Resolved { ticket, result })
+            }
+            ManifestOutput::Report(_) | ManifestOutput::Finished => None,
+        }
+    }
+}
