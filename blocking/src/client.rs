@@ -1,17 +1,17 @@
 //! The way to one API server.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::{
-    Answer, Call, CallEvent, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
+    Answer, Call, CallEvent, CallInput, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
 };
 use http::Request;
 
 use crate::clock::{Clock, seed};
 use crate::driver::{Driver, Mailbox, Turn};
+use crate::group::{Group, Member};
 use crate::{Api, Transport};
 
 /// A connection to one API server, as one identity. Cheap to clone; clones share everything, from any thread.
@@ -35,6 +35,8 @@ pub struct Client {
     namespace: Arc<str>,
     timeout: Option<Duration>,
     retry: RetryPolicy,
+    /// What is given up together with what this is used for.
+    group: Option<Group>,
 }
 
 impl Client {
@@ -46,6 +48,7 @@ impl Client {
             namespace: "default".into(),
             timeout: Some(Call::TIMEOUT),
             retry: RetryPolicy::DEFAULT,
+            group: None,
         }
     }
 
@@ -100,14 +103,27 @@ impl Client {
     /// [`Error::Network`], or [`Error::TimedOut`].
     pub fn request(&self, request: Request<Bytes>) -> Result<Answer, Error> {
         let call = Call::new(request.into(), Tickets::new(0)).timeout(self.timeout).retry(self.retry, seed());
-        let mut driver = Driver::<_, Infallible>::new(call, self, Mailbox::new());
+        let mailbox = Mailbox::new();
+        let commands = mailbox.commands();
+        let _member = self.member(move || commands.send(CallInput::Cancelled));
+        let mut driver = Driver::new(call, self, mailbox);
         loop {
             match driver.turn() {
                 Turn::Event(CallEvent::Retrying(retry)) => report(&retry),
                 Turn::Event(CallEvent::Done(result)) => return result,
-                Turn::Command(never) => match never {},
+                Turn::Command(cancelled) => driver.step(Some(cancelled)),
             }
         }
+    }
+
+    /// The same, whose calls are given up with a group.
+    pub(crate) fn grouped(self, group: Group) -> Self {
+        Self { group: Some(group), ..self }
+    }
+
+    /// A call that is given up by `give_up`, if this client belongs to a group.
+    pub(crate) fn member(&self, give_up: impl Fn() + Send + 'static) -> Option<Member> {
+        self.group.as_ref().map(|group| group.join(give_up))
     }
 
     pub(crate) const fn transport(&self) -> &Arc<dyn Transport> {

@@ -26,8 +26,12 @@ mod cancel;
 mod client;
 mod clock;
 mod connect;
+mod controller;
 mod driver;
 mod exchanges;
+mod group;
+mod informer;
+mod latch;
 mod signal;
 mod transport;
 
@@ -35,6 +39,8 @@ pub use api::{Api, List, Objects, Watch, WatchIter, WatchStop};
 pub use cancel::Cancel;
 pub use client::Client;
 pub use connect::load_config;
+pub use controller::{Context, Controller, ControllerHandle};
+pub use informer::{Informer, InformerHandle};
 pub use signal::shutdown_signal;
 pub use transport::{Body, Transport, UreqTransport};
 
@@ -45,9 +51,14 @@ pub use cloudcoil_core::{
     Object, Patch, Propagation, ReconcilerConfig, ReconcilerStatus, Resource, ResourceKey, ResourceList, ResourceType,
     RetryPolicy, Scope, Selector, Status, Unstructured, WatchConfig,
 };
-pub use cloudcoil_runtime::{WatchEvent, process_environment};
+pub use cloudcoil_runtime::{
+    Action, Change, InformerStatus, IntoKeys, IntoOutcome, Reader, Stop, Wait, WatchEvent, form, process_environment,
+};
 
 /// What most programs use.
 pub mod prelude {
-    pub use crate::{Api, Client, Error, KnownResource, Patch, Resource, ResourceKey, Unstructured, WatchEvent};
+    pub use crate::{
+        Action, Api, Client, Context, Controller, Error, Informer, KnownResource, Patch, Resource, ResourceKey, Stop,
+        Unstructured, Wait, WatchEvent,
+    };
 }

@@ -11,6 +11,7 @@ use cloudcoil_runtime::parts::item;
 use crate::Api;
 use crate::clock::seed;
 use crate::driver::{Commands, Driver, Mailbox, Turn};
+use crate::group::Member;
 
 /// A watch: loop over its events.
 ///
@@ -76,8 +77,10 @@ impl<K: Resource> Watch<K> {
         let machine = ListWatch::new(self.config, 0, seed());
         let mailbox = Mailbox::new();
         let stop = WatchStop(mailbox.commands());
+        let given_up = stop.clone();
+        let member = self.api.client.member(move || given_up.stop());
         let driver = Some(Driver::new(machine, &self.api.client, mailbox));
-        WatchIter { driver, stop, kind: PhantomData }
+        WatchIter { driver, stop, _member: member, kind: PhantomData }
     }
 }
 
@@ -96,6 +99,7 @@ pub struct WatchIter<K> {
     /// Until the watch ends.
     driver: Option<Driver<ListWatch, Stop>>,
     stop: WatchStop,
+    _member: Option<Member>,
     kind: PhantomData<fn() -> K>,
 }
 

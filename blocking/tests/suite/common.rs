@@ -1,7 +1,8 @@
 //! Servers: the API server in memory behind a port, and one that writes whatever it is told.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use cloudcoil_apiserver::{ServerConfig, ServerHandle, Tls, serve, serve_tls};
@@ -39,6 +40,10 @@ impl Cluster {
 
     pub(crate) fn client(&self) -> Client {
         Client::try_from_config(&self.config()).unwrap()
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.handle.address()
     }
 
     /// Ends every watch, as a server does now and then.
@@ -104,4 +109,37 @@ pub(crate) fn write(stream: &mut TcpStream, bytes: &[u8]) {
 /// Whether the other side has closed the connection; waits until it does or says something.
 pub(crate) fn is_closed(stream: &mut TcpStream) -> bool {
     !matches!(stream.read(&mut [0]), Ok(1))
+}
+
+/// Passes bytes on, until it is told to cut all connections.
+pub(crate) struct Proxy {
+    pub(crate) address: SocketAddr,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Proxy {
+    pub(crate) fn to(server: SocketAddr) -> Self {
+        let streams = Arc::new(Mutex::new(Vec::new()));
+        let open = streams.clone();
+        let address = raw(move |_, client| {
+            let server = TcpStream::connect(server).unwrap();
+            let pairs = [(&client, &server), (&server, &client)];
+            for (from, to) in pairs.map(|(from, to)| (from.try_clone().unwrap(), to.try_clone().unwrap())) {
+                thread::spawn(move || pass_on(from, to));
+            }
+            open.lock().unwrap().extend([client, server]);
+        });
+        Self { address, streams }
+    }
+
+    pub(crate) fn reset(&self) {
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream) {
+    let _ = std::io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Both);
 }

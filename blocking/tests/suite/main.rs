@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod common;
+mod controller;
 mod http1;
+mod informer;
 mod tls;
 mod verbs;
 mod watch;
