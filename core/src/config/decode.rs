@@ -129,7 +129,7 @@ impl Decode for Value {
     }
 }
 
-/// Bytes in base64, with or without line breaks.
+/// Bytes in base64, with or without line breaks, or a list of numbers.
 impl Decode for Secret {
     fn decode(node: &Node) -> Result<Self, Fault> {
         match &node.content {
@@ -137,6 +137,14 @@ impl Decode for Secret {
                 Some(bytes) => Ok(Self::new(bytes)),
                 None => Err(Fault::new(node.line, Problem::NoBase64)),
             },
+            Content::List(items) => {
+                let byte = |item: &Node| match &item.content {
+                    Content::Number(number) => number.as_u64().and_then(|number| u8::try_from(number).ok()),
+                    Content::Null => Some(0),
+                    _ => None,
+                };
+                items.iter().map(byte).collect::<Option<Vec<_>>>().map(Self::new).ok_or_else(|| wrong_type(node))
+            }
             _ => Err(wrong_type(node)),
         }
     }

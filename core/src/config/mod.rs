@@ -10,11 +10,14 @@ mod environment;
 mod error;
 mod exec;
 mod file;
+pub(crate) mod fuzz;
 mod gather;
 mod impersonation;
 mod kubeconfig;
 mod load;
 mod overrides;
+#[cfg(test)]
+mod properties;
 mod proxy;
 mod resolve;
 mod server;

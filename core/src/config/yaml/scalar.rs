@@ -137,7 +137,7 @@ fn float(text: &str) -> Option<f64> {
 
 /// The number as Go writes it: whole ones without a point.
 fn json_number(float: f64) -> Option<Number> {
-    let whole = float.fract() == 0.0;
+    let whole = float.fract() == 0.0 && (float != 0.0 || float.is_sign_positive());
     if whole && (-(2_f64.powi(63))..2_f64.powi(63)).contains(&float) {
         return Some((float as i64).into());
     }
