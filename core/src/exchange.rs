@@ -5,6 +5,7 @@ use http::{HeaderMap, Request, StatusCode};
 
 use crate::error::NetworkError;
 use crate::machine::Ticket;
+use crate::warning::{self, Warning};
 
 /// A request to send: its URI is a path and query, to be resolved against the cluster's address.
 ///
@@ -132,6 +133,11 @@ impl Answer {
     /// How many times the request was sent until this answer came.
     pub const fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    /// What the server warns of in its headers, such as that a version of an API will go.
+    pub fn warnings(&self) -> Vec<Warning> {
+        warning::parse(&self.headers)
     }
 
     /// Adds a piece of the body. A body over the limit is cut there; decoding it gives

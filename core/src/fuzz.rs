@@ -8,3 +8,4 @@ pub use crate::quantity::fuzz::quantity;
 pub use crate::queue::model::queue_ops;
 pub use crate::selector::fuzz::selector;
 pub use crate::store::fuzz::store_ops;
+pub use crate::warning::fuzz::warnings;

@@ -43,6 +43,7 @@ pub mod table;
 pub mod time;
 mod unstructured;
 mod wait_for;
+pub mod warning;
 
 pub use backoff::{Backoff, BackoffPolicy, Random};
 pub use call::{Call, CallInput, CallOutput, Retry, RetryPolicy};
@@ -85,5 +86,6 @@ pub use table::{Table, TableColumn, TableRow};
 pub use time::{Now, Time, UnixTime};
 pub use unstructured::Unstructured;
 pub use wait_for::{Awaited, Predicate, PredicateFn, WaitFor, WaitInput, WaitOutput};
+pub use warning::Warning;
 
 pub use k8s_openapi;

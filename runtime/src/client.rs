@@ -4,14 +4,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cloudcoil_core::k8s_openapi::apimachinery::pkg::version::Info;
 use cloudcoil_core::{
-    Answer, Call, CallEvent, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
+    Answer, Call, CallEvent, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured, Warning,
+    response,
 };
-use http::Request;
+use http::{Request, Uri};
 
 use crate::discovery::{Discovery, Known};
 use crate::driver::{Driver, Port};
 use crate::exchanges::Exchanges;
+use crate::warnings::Warnings;
 use crate::{Api, Runtime, Transport};
 
 /// A connection to one API server, as one identity. Cheap to clone; clones share everything.
@@ -35,6 +38,7 @@ pub struct Client {
     namespace: Arc<str>,
     timeout: Option<Duration>,
     retry: RetryPolicy,
+    warnings: Arc<Warnings>,
 }
 
 struct Shared {
@@ -51,6 +55,7 @@ impl Client {
             namespace: "default".into(),
             timeout: Some(Call::TIMEOUT),
             retry: RetryPolicy::DEFAULT,
+            warnings: Arc::default(),
         }
     }
 
@@ -65,6 +70,15 @@ impl Client {
     #[must_use]
     pub fn with_timeout(self, timeout: Option<Duration>) -> Self {
         Self { timeout, ..self }
+    }
+
+    /// The same, with what the API server warns of handed to `handler`: each text once, in any answer, those of watches too.
+    /// Without a handler it goes to `tracing`.
+    ///
+    /// The handler is called where answers are read, so it must not take long.
+    #[must_use]
+    pub fn with_warning_handler(self, handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
+        Self { warnings: Arc::new(Warnings::to(Arc::new(handler))), ..self }
     }
 
     /// The time limit for every single request.
@@ -124,6 +138,23 @@ impl Client {
         }
     }
 
+    /// Which Kubernetes the server is.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request); [`Error::Api`] and [`Error::Body`] for an answer that is none.
+    pub async fn server_version(&self) -> Result<Info, Error> {
+        response::decode(&self.request(read("/version")).await?)
+    }
+
+    /// Whether the server takes requests, by its own account.
+    ///
+    /// # Errors
+    /// Why not: [`Error::Body`], whose snippet is the beginning of the server's list of checks, if it says so itself;
+    /// else as [`request`](Self::request).
+    pub async fn check_ready(&self) -> Result<(), Error> {
+        response::check(&self.request(read("/readyz")).await?)
+    }
+
     /// The executor and its clocks.
     pub fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.shared.runtime
@@ -139,7 +170,8 @@ impl Client {
 
     pub(crate) fn port(&self) -> Port {
         let Shared { runtime, transport, .. } = &*self.shared;
-        Port::new(runtime.clone(), Exchanges::new(transport.clone(), runtime.clone()))
+        let exchanges = Exchanges::new(transport.clone(), runtime.clone(), self.warnings.clone());
+        Port::new(runtime.clone(), exchanges)
     }
 }
 
@@ -150,6 +182,12 @@ impl std::fmt::Debug for Client {
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
+}
+
+fn read(path: &'static str) -> Request<Bytes> {
+    let mut request = Request::new(Bytes::new());
+    *request.uri_mut() = Uri::from_static(path);
+    request
 }
 
 /// Tells who looks on that a request will be sent again.

@@ -11,6 +11,7 @@ use http::Response;
 use tracing::Span;
 use tracing::field::Empty;
 
+use crate::warnings::Warnings;
 use crate::{Body, Runtime, Transport};
 
 /// Sends requests and hands their answers on, one event at a time; dropping it drops every exchange.
@@ -19,14 +20,15 @@ use crate::{Body, Runtime, Transport};
 pub(crate) struct Exchanges {
     transport: Arc<dyn Transport>,
     runtime: Arc<dyn Runtime>,
+    warnings: Arc<Warnings>,
     open: Vec<Exchange>,
     /// Who is asked first next time, so that one busy exchange does not hide the others.
     turn: usize,
 }
 
 impl Exchanges {
-    pub(crate) fn new(transport: Arc<dyn Transport>, runtime: Arc<dyn Runtime>) -> Self {
-        Self { transport, runtime, open: Vec::new(), turn: 0 }
+    pub(crate) fn new(transport: Arc<dyn Transport>, runtime: Arc<dyn Runtime>, warnings: Arc<Warnings>) -> Self {
+        Self { transport, runtime, warnings, open: Vec::new(), turn: 0 }
     }
 
     pub(crate) fn perform(&mut self, effect: HttpEffect) {
@@ -44,8 +46,12 @@ impl Exchanges {
         for _ in 0..self.open.len() {
             self.turn = (self.turn + 1) % self.open.len();
             if let Poll::Ready(event) = self.open[self.turn].poll_event(context) {
-                if let HttpEvent::Closed { result, .. } = &event {
-                    self.open.swap_remove(self.turn).report(result, self.runtime.now().mono);
+                match &event {
+                    HttpEvent::Responded { headers, .. } => self.warnings.hear(headers, &self.open[self.turn].span),
+                    HttpEvent::Received { .. } => {}
+                    HttpEvent::Closed { result, .. } => {
+                        self.open.swap_remove(self.turn).report(result, self.runtime.now().mono);
+                    }
                 }
                 return Poll::Ready(event);
             }

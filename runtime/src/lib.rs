@@ -17,6 +17,7 @@ mod panics;
 pub mod parts;
 mod ports;
 mod shared;
+mod warnings;
 
 pub use api::{
     Api, Awaited, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs,
@@ -35,7 +36,7 @@ pub use cloudcoil_core::{
     Answer, ApiResource, BackoffPolicy, Catalog, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation,
     KnownResource, ListVersion, LogSource, Object, Patch, Predicate, Propagation, ReconcilerConfig, ReconcilerStatus,
     Resource, ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, Unstructured,
-    WatchConfig,
+    Warning, WatchConfig,
 };
 
 /// What most programs use.

@@ -33,15 +33,17 @@ fn date(headers: &HeaderMap, name: &HeaderName) -> Option<Timestamp> {
     parse_date(headers.get(name)?.to_str().ok()?.trim())
 }
 
-/// A date in one of the three forms of <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7>; all are in GMT.
+/// A date in one of the three forms of <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7>; all are in GMT. The day of the week
+/// says nothing that the rest does not.
 fn parse_date(text: &str) -> Option<Timestamp> {
+    let (_, date) = text.split_once(' ')?;
     FORMS.iter().find_map(|form| {
-        let time = DateTime::strptime(form, text).ok()?;
+        let time = DateTime::strptime(form, date).ok()?;
         TimeZone::UTC.to_timestamp(time).ok()
     })
 }
 
-const FORMS: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+const FORMS: [&str; 3] = ["%d %b %Y %H:%M:%S GMT", "%d-%b-%y %H:%M:%S GMT", "%b %e %H:%M:%S %Y"];
 
 #[cfg(test)]
 mod tests {

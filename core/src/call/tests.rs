@@ -186,3 +186,5 @@ proptest! {
         prop_assert_eq!(said.filter(|output| matches!(output, CallOutput::Done(_))).count(), 1);
     }
 }
+
+mod retries;

@@ -72,8 +72,9 @@ fn aggregated(answer: &Answer, is_core: bool) -> Result<Root, Error> {
             }
             Ok(group) => failures.push(misnamed(&group.metadata.name, "")),
             Err(error) => {
-                let name = group_name(item.get());
-                failures.push(DiscoveryFailure::new(&name, "", DiscoveryFault::Failed(error.into())));
+                let group = Some(group_name(item.get())).filter(|name| is_core || !name.is_empty());
+                let fault = DiscoveryFault::Failed(error.into());
+                failures.push(DiscoveryFailure { group: group.map(Into::into), version: "".into(), fault });
             }
         }
     }

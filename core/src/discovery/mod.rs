@@ -4,6 +4,8 @@ mod catalog;
 mod documents;
 pub(crate) mod fuzz;
 mod lookup;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

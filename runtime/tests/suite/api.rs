@@ -184,3 +184,67 @@ fn deletions_answer_with_objects_or_a_status() {
     });
     assert_eq!(server.uris()[2], "/api/v1/namespaces/ns/configmaps?labelSelector=a%3Db");
 }
+
+#[test]
+fn a_request_is_repeated_while_the_server_asks_for_time_but_a_creation_that_may_be_done_is_not() {
+    let runtime = Virtual::new();
+    let mut busy = failure(429, "TooManyRequests");
+    busy.headers = vec![("retry-after", "2".to_owned())];
+    let broken = Reply { code: 200, headers: vec![], pieces: vec![Piece::Bytes("{\"ki".into()), Piece::Break] };
+    let replies = [busy, json(201, map("a")), failure(503, ""), broken, json(200, map("a")), failure(503, "")];
+    let server = Server::script(&runtime, replies);
+    let maps = server.client().api::<ConfigMap>();
+    runtime.run(async {
+        let object: ConfigMap = serde_json::from_value(map("a")).unwrap();
+        maps.create(&object).await.unwrap();
+        assert!(runtime.elapsed() >= Duration::from_secs(2) && server.uris().len() == 2);
+        assert_eq!(maps.get("a").await.unwrap().name(), "a");
+        assert_eq!(server.uris().len(), 5);
+        assert_eq!(maps.create(&object).await.unwrap_err().code(), Some(503));
+        let Err(Error::Network(error)) = maps.get("a").await else { panic!() };
+        assert_eq!((error.kind, error.attempts), (NetworkErrorKind::Connect, 6));
+    });
+    assert_eq!(server.uris().len(), 6 + 6);
+}
+
+#[test]
+fn each_warning_is_handed_on_once() {
+    let runtime = Virtual::new();
+    let server = Server::new(&runtime, |seen| {
+        let mut reply = json(200, map("a"));
+        reply.headers = vec![
+            ("warning", r#"299 - "old", 110 - "stale""#.to_owned()),
+            ("warning", format!(r#"299 - "{}""#, seen.method)),
+        ];
+        Some(reply)
+    });
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let texts = heard.clone();
+    let client = server.client().with_warning_handler(move |warning| texts.lock().unwrap().push(warning.to_string()));
+    runtime.run(async {
+        let maps = client.api::<ConfigMap>();
+        maps.get("a").await.unwrap();
+        client.clone().api::<ConfigMap>().get("a").await.unwrap();
+        maps.delete("a").await.unwrap();
+        let answer = client.request(maps.requests().get("a").unwrap()).await.unwrap();
+        assert_eq!(answer.warnings().len(), 3);
+    });
+    assert_eq!(*heard.lock().unwrap(), ["old", "GET", "DELETE"]);
+}
+
+#[test]
+fn a_server_tells_its_version_and_whether_it_is_ready() {
+    let runtime = Virtual::new();
+    let version = json!({"major": "1", "minor": "34", "gitVersion": "v1.34.1", "gitCommit": "", "gitTreeState": "",
+        "buildDate": "", "goVersion": "", "compiler": "", "platform": ""});
+    let not = text(500, "[+]ping ok\n[-]etcd failed: reason withheld\n");
+    let server = Server::script(&runtime, [json(200, version), text(200, "ok"), not]);
+    let client = server.client();
+    runtime.run(async {
+        assert_eq!(client.server_version().await.unwrap().git_version, "v1.34.1");
+        assert_eq!(client.check_ready().await, Ok(()));
+        let reason = client.check_ready().await.unwrap_err();
+        assert!(reason.to_string().contains("etcd failed"), "{reason}");
+    });
+    assert_eq!(server.uris(), ["/version", "/readyz", "/readyz"]);
+}

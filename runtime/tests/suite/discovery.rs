@@ -1,9 +1,14 @@
 //! What the server serves: asked once, kept, and asked again when something is missing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cloudcoil_runtime::{Client, Error, Resource as _, ResourceType, Unstructured};
-use futures_util::future::join_all;
+use bytes::Bytes;
+use cloudcoil_core::NetworkError;
+use cloudcoil_runtime::{Body, Client, Error, Resource as _, ResourceType, Transport, Unstructured};
+use futures_util::future::{BoxFuture, join_all};
+use http::header::{ACCEPT, HeaderValue};
+use http::{Request, Response};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
@@ -157,4 +162,28 @@ fn who_goes_away_leaves_no_question_behind() {
         assert_eq!(server.open(), 2);
     });
     assert_eq!(server.open(), 0);
+}
+
+/// The way to a server as it was before it knew of aggregated documents.
+struct Old(Cluster);
+
+impl Transport for Old {
+    fn send(&self, mut request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        self.0.send(request)
+    }
+}
+
+#[test]
+fn the_same_is_found_in_two_documents_and_in_many() {
+    let runtime = Virtual::new();
+    let cluster = Cluster::new(&runtime);
+    let new = cluster.client();
+    let old = Client::new(Arc::new(runtime.clone()), Arc::new(Old(cluster)));
+    runtime.run(async {
+        let (new, old) = (new.discovery().catalog().await.unwrap(), old.discovery().catalog().await.unwrap());
+        assert!(new.is_complete() && old.is_complete());
+        assert_eq!(new.groups(), old.groups());
+        assert!(new.resources().count() > 50 && new.category("all").len() > 5);
+    });
 }
