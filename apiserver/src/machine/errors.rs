@@ -1,5 +1,7 @@
 //! Refusals in the API server's own words and codes.
 
+use std::fmt;
+
 use cloudcoil_core::Status;
 use cloudcoil_core::status::{StatusCause, StatusDetails};
 use serde_json::{Map, Value, json};
@@ -204,7 +206,7 @@ pub(crate) fn invalid(group: &str, kind: &str, name: &str, faults: &[Fault]) -> 
     let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
     let mut texts: Vec<String> = Vec::new();
     for fault in faults {
-        let text = format!("{}: {}", fault.field, fault.body());
+        let text = fault.to_string();
         if !texts.contains(&text) {
             texts.push(text);
         }
@@ -247,6 +249,8 @@ enum Why {
     NotSupported,
     Forbidden,
     TooLong,
+    TooMany,
+    TypeInvalid,
 }
 
 impl Why {
@@ -258,6 +262,8 @@ impl Why {
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
         }
     }
 
@@ -265,7 +271,8 @@ impl Why {
         match self {
             Self::Required => "Required value",
             Self::Duplicate => "Duplicate value",
-            Self::Invalid => "Invalid value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::TooMany => "Too many",
             Self::NotSupported => "Unsupported value",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
@@ -303,6 +310,15 @@ impl Fault {
         Self::new(Why::NotSupported, field, value, format!("supported values: {}", quoted.join(", ")))
     }
 
+    pub(crate) fn too_many(field: impl Into<String>, found: usize, most: usize) -> Self {
+        Self::new(Why::TooMany, field, found, format!("must have at most {most} items"))
+    }
+
+    /// A value of another type than it should have; `value` may be the name of its type.
+    pub(crate) fn type_invalid(field: impl Into<String>, value: &str, detail: impl Into<String>) -> Self {
+        Self::new(Why::TypeInvalid, field, value, detail)
+    }
+
     fn body(&self) -> String {
         let words = self.why.words();
         let head = match (self.why, &self.value) {
@@ -311,6 +327,13 @@ impl Fault {
             (_, value) => format!("{words}: {value}"),
         };
         if self.detail.is_empty() { head } else { format!("{head}: {}", self.detail) }
+    }
+}
+
+/// As messages tell it.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
     }
 }
 

@@ -41,6 +41,7 @@ mod watch;
 mod write;
 
 pub use config::ServerConfig;
+pub(crate) use errors::Fault;
 #[cfg(feature = "listen")]
 pub(crate) use server::BODY_LIMIT;
 pub use server::{ApiServer, ServerInput};

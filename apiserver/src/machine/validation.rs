@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::catalog::Resource;
 use super::errors::Fault;
-use super::object::{self, Draft, meta, text_at};
+use super::object::{self, Draft, Object, meta, text_at};
+use crate::structural;
 
 /// The faults of a new object.
 pub(crate) fn create(resource: &Resource, fields: &Draft) -> Vec<Fault> {
@@ -25,11 +26,26 @@ pub(crate) fn create(resource: &Resource, fields: &Draft) -> Vec<Fault> {
     }
     faults.extend(common(resource, fields));
     faults.extend(super::validation_kinds::check(resource, fields));
+    if let Some(custom) = &resource.custom {
+        faults.extend(structural::faults(&custom.schema, &Value::Object(fields.clone()), None));
+    }
     faults
 }
 
-/// The faults of a changed object.
-pub(crate) fn update(resource: &Resource, old: &Draft, new: &Draft) -> Vec<Fault> {
+/// The faults of an object that is changed through `subresource` or by itself.
+pub(crate) fn update(resource: &Resource, subresource: &str, old: &Object, new: &Draft) -> Vec<Fault> {
+    let mut faults = change(resource, old.fields(), new);
+    if let Some(custom) = &resource.custom {
+        let new = Value::Object(new.clone());
+        faults.extend(match subresource {
+            "status" => structural::status_faults(&custom.schema, &new, Some(old.value())),
+            _ => structural::faults(&custom.schema, &new, Some(old.value())),
+        });
+    }
+    faults
+}
+
+fn change(resource: &Resource, old: &Draft, new: &Draft) -> Vec<Fault> {
     let mut faults = Vec::new();
     if object::is_deleting(old) {
         let known: BTreeSet<_> = object::texts(old, "finalizers").into_iter().collect();

@@ -8,6 +8,7 @@ use super::catalog::Resource;
 use super::errors::Fault;
 use super::object::{self, Draft, at, text_at};
 use super::validation::{IMMUTABLE, config_key, label, subdomain};
+use crate::structural::schema_faults;
 
 /// The faults of an object by the rules of its kind.
 pub(crate) fn check(resource: &Resource, fields: &Draft) -> Vec<Fault> {
@@ -264,11 +265,31 @@ fn definition(fields: &Draft, faults: &mut Vec<Fault>) {
     versions(fields, faults);
 }
 
+/// The faults of the schema of a version, which is told of apart where versions differ in it.
+fn schema(version: &Value, versions: &[Value], index: usize, faults: &mut Vec<Fault>) {
+    let schema = &version["schema"]["openAPIV3Schema"];
+    if schema.is_null() {
+        faults.push(Fault::required(format!("spec.versions[{index}].schema.openAPIV3Schema"), ""));
+        return;
+    }
+    let alike = versions.iter().all(|other| other["schema"] == version["schema"]);
+    match (alike, index) {
+        (true, 0) => faults.extend(schema_faults(schema, "spec.validation.openAPIV3Schema")),
+        (true, _) => {}
+        (false, _) => {
+            faults.extend(schema_faults(schema, &format!("spec.versions[{index}].schema.openAPIV3Schema")));
+        }
+    }
+}
+
 fn versions(fields: &Draft, faults: &mut Vec<Fault>) {
     let versions = at(fields, &["spec", "versions"]).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     if versions.is_empty() {
         faults.push(Fault::required("spec.versions", "must have exactly one version marked as storage version"));
         return;
+    }
+    for (index, version) in versions.iter().enumerate() {
+        schema(version, versions, index, faults);
     }
     let stored = versions.iter().filter(|version| version["storage"] == Value::Bool(true)).count();
     if stored != 1 {
@@ -287,8 +308,5 @@ fn versions(fields: &Draft, faults: &mut Vec<Fault>) {
             name => faults.extend(label(name).map(|words| Fault::invalid(at("name"), name, words))),
         }
         names.push(name);
-        if !version["schema"]["openAPIV3Schema"].is_object() {
-            faults.push(Fault::required(at("schema.openAPIV3Schema"), "schemas are required"));
-        }
     }
 }

@@ -152,7 +152,8 @@ impl Cluster {
         }
         keep_system_fields(old, &mut new);
         validation::drop_duplicate_owners(&mut new);
-        let faults = validation::update(resource, old.fields(), &new);
+        let subresource = call.target.subresource.as_deref().unwrap_or_default();
+        let faults = validation::update(resource, subresource, old, &new);
         if !faults.is_empty() {
             return Err(invalid(&resource.of.group, &resource.of.kind, call.name(), &faults));
         }

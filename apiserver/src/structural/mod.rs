@@ -2,13 +2,19 @@
 //!
 //! See <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>.
 
+mod check;
 mod prune;
+mod rules;
+mod validate;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub(crate) use check::schema_faults;
 pub(crate) use prune::{pruned, with_defaults};
+pub(crate) use rules::{Pattern, Rules};
+pub(crate) use validate::{faults, status_faults};
 
 /// A structural schema as far as the server goes by it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +41,8 @@ pub(crate) struct Schema {
     pub(crate) list: ListType,
     /// An object that is one value to whoever owns it.
     pub(crate) atomic_map: bool,
+    /// What else it demands.
+    pub(crate) rules: Rules,
 }
 
 /// A type of JSON.
@@ -104,6 +112,7 @@ impl Schema {
                 _ => ListType::Atomic,
             },
             atomic_map: schema["x-kubernetes-map-type"] == "atomic",
+            rules: Rules::parse(schema),
         }
     }
 
@@ -128,5 +137,16 @@ impl Type {
             "boolean" => Self::Boolean,
             _ => return None,
         })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
     }
 }
