@@ -7,10 +7,12 @@
 //! real API server does, in the same words and with the same codes; collects garbage; and deletes namespaces with what is
 //! in them. No controller runs: a Deployment makes no Pods, and a Pod stays `Pending`. It has no memory beyond its own.
 //!
-//! What it does not do: validate custom resources by their schemas, which only say what is kept and filled in; admission
-//! plugins, so that a Pod gets no service account, priority or tolerations, and volumes no
-//! protection; grace periods, since no kubelet would end them; tokens of service accounts; access rules, as whoever gets in
-//! may do everything. Answers are always JSON.
+//! It applies on the server's side, keeps who owns which fields, and prunes, fills in and checks custom resources by the schemas
+//! of their definitions.
+//!
+//! What it does not do: rules in CEL (`x-kubernetes-validations`), which it stores and does not check; admission plugins, so
+//! that a Pod gets no service account, priority or tolerations, and volumes no protection; grace periods, since no kubelet
+//! would end them; tokens of service accounts; access rules, as whoever gets in may do everything. Answers are always JSON.
 
 pub mod kinds;
 #[cfg(feature = "listen")]

@@ -30,7 +30,7 @@ impl Cluster {
         check_type(&mut config, &of.api_version(), &of.kind)?;
         let (fields, owners) = self.applied(call, existing.as_deref(), config)?;
         let duplicates = duplicates(call)?;
-        let admitted = body::admit(&self.kinds, call.resource, Value::Object(fields).into(), &mut Vec::new());
+        let admitted = body::admit_applied(&self.kinds, call.resource, fields);
         let mut fields = admitted.map_err(|fault| unexplained(500, fault))?;
         set_meta(&mut fields, FIELD, owners.write());
         if existing.is_none() && !meta(&fields, "uid").is_empty() {

@@ -57,6 +57,21 @@ pub(crate) fn admit(
     fields: Node,
     strict: &mut Vec<String>,
 ) -> Result<Draft, String> {
+    admit_from(kinds, resource, fields, strict, false)
+}
+
+/// The same for what an apply leaves, which fits its type.
+pub(crate) fn admit_applied(kinds: &Kinds, resource: &Resource, fields: Draft) -> Result<Draft, String> {
+    admit_from(kinds, resource, Value::Object(fields).into(), &mut Vec::new(), true)
+}
+
+fn admit_from(
+    kinds: &Kinds,
+    resource: &Resource,
+    fields: Node,
+    strict: &mut Vec<String>,
+    applied: bool,
+) -> Result<Draft, String> {
     let of = &resource.of;
     // An empty list is dropped below, but here it says something.
     let disowned = disowned(&fields);
@@ -65,7 +80,7 @@ pub(crate) fn admit(
             Some(kind) => kinds.decode_node(kind.structure, fields).map_err(|error| error.to_string())?,
             None => return Err(format!("no kind {} is registered", quote(&of.kind))),
         },
-        Some(custom) => super::custom::canonicalize(kinds, &custom.schema, fields)?,
+        Some(custom) => super::custom::canonicalize(kinds, &custom.schema, fields, applied)?,
     };
     strict.extend(faults);
     let mut fields = convert::stored(resource, object);

@@ -294,7 +294,9 @@ fn service(spec: &mut Map<String, Value>) {
             port.insert("targetPort".to_owned(), number);
         }
     });
-    if text_at(spec, &["sessionAffinity"]) == "ClientIP" {
+    if text_at(spec, &["sessionAffinity"]) == "None" {
+        spec.remove("sessionAffinityConfig");
+    } else if text_at(spec, &["sessionAffinity"]) == "ClientIP" {
         let config = child_mut(child_mut(spec, "sessionAffinityConfig"), "clientIP");
         fill(config, &[("timeoutSeconds", json!(10_800))]);
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 pub(crate) use check::schema_faults;
-pub(crate) use prune::{pruned, with_defaults};
+pub(crate) use prune::{pruned, with_defaults, without_nulls};
 pub(crate) use rules::{Pattern, Rules};
 pub(crate) use validate::{faults, status_faults};
 

@@ -47,41 +47,45 @@ fn prune_fields(schema: &Schema, fields: &mut Fields, whole: bool, path: &str, u
     });
 }
 
-/// Fills in what the schema says of fields that are left out, and drops nulls that stand for nothing.
+/// Fills in what the schema says of fields that are left out, or null where they cannot be.
 pub(crate) fn with_defaults(schema: &Schema, fields: &mut Fields) {
     for (name, property) in &schema.properties {
         let nothing = match fields.get(name) {
             None => true,
-            Some(Value::Null) => !property.nullable && property.default.is_some(),
-            Some(_) => false,
+            Some(value) => value.is_null() && !property.nullable,
         };
         match &property.default {
             Some(default) if nothing => drop(fields.insert(name.clone(), default.clone())),
             _ => {}
         }
     }
-    for (name, value) in fields.iter_mut() {
-        if let Some(schema) = schema.field(name) {
-            fill(schema, value);
-        }
-    }
-    drop_nulls(schema, fields);
+    each(schema, fields, &mut with_defaults);
 }
 
-fn fill(schema: &Schema, value: &mut Value) {
+/// Drops what is null where it cannot be, as clients write what they leave out.
+pub(crate) fn without_nulls(schema: &Schema, fields: &mut Fields) {
+    fields.retain(|name, value| !value.is_null() || schema.field(name).is_none_or(|property| property.nullable));
+    each(schema, fields, &mut without_nulls);
+}
+
+/// Does something to every object right within another, be it in lists.
+fn each(schema: &Schema, fields: &mut Fields, act: &mut impl FnMut(&Schema, &mut Fields)) {
+    for (name, value) in fields.iter_mut() {
+        if let Some(schema) = schema.field(name) {
+            within(schema, value, act);
+        }
+    }
+}
+
+fn within(schema: &Schema, value: &mut Value, act: &mut impl FnMut(&Schema, &mut Fields)) {
     match value {
-        Value::Object(fields) => with_defaults(schema, fields),
+        Value::Object(fields) => act(schema, fields),
         Value::Array(items) => {
             let Some(schema) = &schema.items else { return };
-            items.iter_mut().for_each(|item| fill(schema, item));
+            items.iter_mut().for_each(|item| within(schema, item, act));
         }
         _ => {}
     }
-}
-
-/// A null where there can be none is taken for nothing.
-fn drop_nulls(schema: &Schema, fields: &mut Fields) {
-    fields.retain(|name, value| !value.is_null() || schema.field(name).is_none_or(|property| property.nullable));
 }
 
 #[cfg(test)]
@@ -149,7 +153,9 @@ mod tests {
             ),
         ] {
             let mut object = given.clone();
-            with_defaults(&schema(), object.as_object_mut().unwrap());
+            let fields = object.as_object_mut().unwrap();
+            with_defaults(&schema(), fields);
+            without_nulls(&schema(), fields);
             assert_eq!(object, expected, "{given}");
         }
     }
