@@ -7,6 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::config::ConfigError;
+use crate::credentials::CredentialsError;
 use crate::discovery::NotServed;
 use crate::status::Status;
 
@@ -22,7 +23,10 @@ pub enum Error {
     Body(#[from] BodyError),
     /// The network failed.
     #[error(transparent)]
-    Network(#[from] NetworkError),
+    Network(NetworkError),
+    /// The program that fetches credentials failed, so nothing was sent.
+    #[error(transparent)]
+    Credentials(Box<CredentialsError>),
     /// An object does not fit the type it was asked as.
     #[error(transparent)]
     Decode(#[from] DecodeError),
@@ -135,6 +139,15 @@ impl From<Status> for Error {
     }
 }
 
+impl From<NetworkError> for Error {
+    fn from(error: NetworkError) -> Self {
+        match error.credentials {
+            Some(credentials) => Self::Credentials(credentials),
+            None => Self::Network(error),
+        }
+    }
+}
+
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {
         Self::Config(Box::new(error))
@@ -226,12 +239,14 @@ pub struct NetworkError {
     pub message: Box<str>,
     /// How many times the request was tried; this is the failure of the last.
     pub attempts: u32,
+    /// What it is about, when it is no failure of the network at all.
+    credentials: Option<Box<CredentialsError>>,
 }
 
 impl NetworkError {
     /// A failure at `kind`, as the transport words it.
     pub fn new(kind: NetworkErrorKind, message: impl Into<Box<str>>) -> Self {
-        Self { kind, message: message.into(), attempts: 1 }
+        Self { kind, message: message.into(), attempts: 1, credentials: None }
     }
 
     /// The same, as that of the last of so many attempts.
@@ -250,6 +265,13 @@ struct Attempts(u32);
 impl fmt::Display for Attempts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 < 2 { Ok(()) } else { write!(f, " ({} attempts)", self.0) }
+    }
+}
+
+impl From<CredentialsError> for NetworkError {
+    fn from(error: CredentialsError) -> Self {
+        let credentials = Some(Box::new(error.clone()));
+        Self { credentials, ..Self::new(NetworkErrorKind::Credentials, error.to_string()) }
     }
 }
 
@@ -272,6 +294,9 @@ pub enum NetworkErrorKind {
     /// The request cannot be sent as it is.
     #[error("cannot send")]
     Request,
+    /// There are no credentials that it could be sent with: it was not sent.
+    #[error("no credentials")]
+    Credentials,
 }
 
 /// An object that does not fit its type: which, and where.

@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets, here so that every build compiles them.
 
 pub use crate::config::fuzz::kubeconfig;
+pub use crate::credentials::fuzz::exec_output;
 pub use crate::discovery::fuzz::discovery;
 pub use crate::frame::fuzz::{frames, list_body, status_body};
 pub use crate::patch::fuzz::patch;

@@ -8,7 +8,8 @@ use cloudcoil_runtime::core::config::{Config, ConfigSource, Kubeconfig, ViewOpti
 use cloudcoil_runtime::{Client, process_environment};
 
 use crate::TokioRuntime;
-use crate::transport::{HyperTransport, read_file};
+use crate::system::read_file;
+use crate::transport::HyperTransport;
 
 /// Makes clients that run on tokio: in scope with the [`prelude`](crate::prelude), its functions are called as if they were
 /// [`Client`]'s own.

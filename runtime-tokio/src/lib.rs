@@ -22,6 +22,7 @@ mod failure;
 mod pool;
 mod runtime;
 mod signal;
+mod system;
 mod transport;
 
 pub use connect::{Connect, load_config, view_config};

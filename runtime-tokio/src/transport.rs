@@ -1,13 +1,11 @@
 //! HTTP by hyper.
 
-use std::io;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use cloudcoil_runtime::core::NetworkError;
-use cloudcoil_runtime::core::config::{Config, ConfigError, ReadError};
-use cloudcoil_runtime::{Body, Runtime as _, Target, Transport};
+use cloudcoil_runtime::core::config::{Config, ConfigError, Identity};
+use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
+use cloudcoil_runtime::{Body, Carrier, Session, Transport};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::Full;
@@ -15,41 +13,69 @@ use http_body_util::Full;
 use crate::TokioRuntime;
 use crate::connector::Connector;
 use crate::pool::Pool;
+use crate::system::TokioSystem;
 
 /// Carries requests to the API server of one [`Config`] over HTTP/2, or HTTP/1.1 if the server speaks nothing newer or the
-/// connection is not encrypted. Connections are kept and shared; clones share them too.
-#[derive(Clone)]
-pub struct HyperTransport {
-    pool: Arc<Pool>,
-    target: Arc<Target>,
-    runtime: TokioRuntime,
-}
+/// connection is not encrypted. Connections are kept and shared; clones share them too, and the credentials as well.
+///
+/// All that goes into a request, and what happens when its credentials are rejected, is the business of [`Session`].
+#[derive(Clone, Debug)]
+pub struct HyperTransport(Session);
 
 impl HyperTransport {
     /// A transport that has not connected yet.
     ///
     /// # Errors
-    /// [`ConfigError::InvalidPem`] or [`ConfigError::InvalidServer`], where TLS cannot be set up as configured.
+    /// [`ConfigError`] where TLS, the proxy or the impersonated user cannot be as configured.
     pub fn new(config: &Config, runtime: TokioRuntime) -> Result<Self, ConfigError> {
-        let pool = Arc::new(Pool::new(Connector::new(config)?));
-        Ok(Self { pool, target: Arc::new(Target::new(config)), runtime })
+        let carrier = Arc::new(HyperCarrier::new(config)?);
+        Ok(Self(Session::new(config, Arc::new(runtime), carrier, Arc::new(TokioSystem))?))
     }
 }
 
 impl Transport for HyperTransport {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
-        let Self { pool, target, runtime } = self.clone();
-        Box::pin(async move {
-            let request = target.address(request, runtime.now(), read_file).await?;
-            pool.send(request.map(Full::new)).await
-        })
+        self.0.send(request)
     }
 }
 
-/// Reads a file whole.
-pub(crate) async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
-    tokio::fs::read(path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ReadError::NotFound,
-        _ => ReadError::Failed(error.to_string().into()),
-    })
+/// Keeps a pool of connections for the client certificate that is in use. When it changes, there is a new pool; the old
+/// connections close as soon as the exchanges on them have ended, for nobody can start another.
+struct HyperCarrier {
+    config: Config,
+    current: Mutex<(Option<Arc<Identity>>, Arc<Pool>)>,
+}
+
+impl HyperCarrier {
+    fn new(config: &Config) -> Result<Self, ConfigError> {
+        let identity = config.tls.identity.clone().filter(|_| config.is_tls()).map(Arc::new);
+        let pool = Arc::new(Pool::new(Connector::new(config)?));
+        Ok(Self { config: config.clone(), current: Mutex::new((identity, pool)) })
+    }
+
+    fn pool(&self, identity: Option<Arc<Identity>>) -> Result<Arc<Pool>, ConfigError> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0 != identity {
+            let mut config = self.config.clone();
+            config.tls.identity = identity.as_deref().cloned();
+            let pool = Arc::new(Pool::new(Connector::new(&config)?));
+            tracing::debug!("connecting anew with another client certificate");
+            *current = (identity, pool);
+        }
+        Ok(current.1.clone())
+    }
+}
+
+impl Carrier for HyperCarrier {
+    fn carry(
+        &self,
+        request: Request<Bytes>,
+        identity: Option<Arc<Identity>>,
+    ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
+        let pool = self.pool(identity);
+        Box::pin(async move {
+            let pool = pool.map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
+            pool.send(request.map(Full::new)).await
+        })
+    }
 }

@@ -16,6 +16,7 @@ mod manifest;
 mod panics;
 pub mod parts;
 mod ports;
+mod session;
 mod shared;
 mod warnings;
 
@@ -24,12 +25,13 @@ pub use api::{
     PatchRequest, Replace, SetReplicas, Subresource, SubresourceWrite, WaitRequest, Watch, WatchEvent, WatchStream,
 };
 pub use client::Client;
-pub use connect::{Target, load_config, process_environment, view_config};
+pub use connect::{load_config, process_environment, view_config};
 pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, IntoOutcome, Stop, Wait, form};
 pub use discovery::Discovery;
 pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
 pub use manifest::{ManifestRequest, ManifestStream, Manifests};
-pub use ports::{Body, Runtime, Transport};
+pub use ports::{Body, Carrier, Runtime, System, Transport};
+pub use session::Session;
 
 pub use cloudcoil_core as core;
 pub use cloudcoil_core::{

@@ -1,6 +1,11 @@
 //! What an adapter supplies.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use bytes::Bytes;
+use cloudcoil_core::config::{Identity, ReadError};
+use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_core::{NetworkError, Now, Time};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -37,7 +42,7 @@ pub trait Runtime: Send + Sync + 'static {
     fn seed(&self) -> u64;
 }
 
-/// Carries requests to one API server.
+/// Carries requests to one API server. [`Session`](crate::Session) does over any [`Carrier`].
 pub trait Transport: Send + Sync + 'static {
     /// Sends a request and answers once the head of the answer is there. The URI is a path and query, to be resolved
     /// against the server's address; credentials are added here. Redirects are not followed.
@@ -49,3 +54,26 @@ pub trait Transport: Send + Sync + 'static {
 
 /// The body of an answer, in pieces cut anywhere. It is read no faster than it is polled, and ends after an error.
 pub type Body = BoxStream<'static, Result<Bytes, NetworkError>>;
+
+/// Carries requests that say all there is to say: what an adapter supplies to a [`Session`](crate::Session).
+pub trait Carrier: Send + Sync + 'static {
+    /// As [`Transport::send`], for a request with an absolute address and credentials in it. The connection is made with that
+    /// client certificate; one that was made with another is not used.
+    fn carry(
+        &self,
+        request: Request<Bytes>,
+        identity: Option<Arc<Identity>>,
+    ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>>;
+}
+
+/// The files and programs of the machine: what an adapter supplies to a [`Session`](crate::Session).
+pub trait System: Send + Sync + 'static {
+    /// Reads a file whole.
+    fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>>;
+
+    /// Runs a program to its end. Dropping the future ends the program.
+    fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>>;
+
+    /// Whether standard input is a terminal, which a program can be lent.
+    fn has_terminal(&self) -> bool;
+}

@@ -128,7 +128,7 @@ fn may_repeat(request: &HttpRequest, kind: NetworkErrorKind) -> bool {
     match kind {
         NetworkErrorKind::Connect => true,
         NetworkErrorKind::Lost | NetworkErrorKind::Protocol => stores_nothing(request),
-        NetworkErrorKind::Tls | NetworkErrorKind::Request => false,
+        NetworkErrorKind::Tls | NetworkErrorKind::Request | NetworkErrorKind::Credentials => false,
     }
 }
 

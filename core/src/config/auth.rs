@@ -1,15 +1,14 @@
 //! Credentials that go into a header.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 
-use super::{ExecConfig, ReadError};
-use crate::time::Time;
+use super::ExecConfig;
 
 /// Bytes that are not to be shown: no `Debug`, no `Display`.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -77,13 +76,13 @@ impl fmt::Debug for Auth {
 }
 
 /// A token in a file, such as a projected service account token, which the kubelet replaces before it expires.
+/// [`Credentials`](crate::credentials::Credentials) keep it current.
 ///
 /// See <https://kubernetes.io/docs/concepts/storage/projected-volumes/#serviceaccounttoken>.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TokenFile {
     path: PathBuf,
     header: HeaderValue,
-    read: Option<Time>,
 }
 
 impl TokenFile {
@@ -92,25 +91,12 @@ impl TokenFile {
 
     /// The file at `path`, which has just been read. `None` if its content cannot stand in a header.
     pub fn new(path: PathBuf, content: &[u8]) -> Option<Self> {
-        Some(Self { path, header: bearer(content)?, read: None })
+        Some(Self { path, header: bearer(content)? })
     }
 
-    /// The file, if it is to be read again; the answer goes to [`reread`](Self::reread).
-    ///
-    /// The period starts at the first call, and asking counts as reading, so one caller of many reads.
-    pub fn due(&mut self, now: Time) -> Option<PathBuf> {
-        let due = self.read.is_some_and(|read| now.since(read) >= Self::PERIOD);
-        if due || self.read.is_none() {
-            self.read = Some(now);
-        }
-        due.then(|| self.path.clone())
-    }
-
-    /// Takes what the file holds now. The last good token stays when there is none.
-    pub fn reread(&mut self, content: Result<&[u8], ReadError>) {
-        if let Some(header) = content.ok().and_then(bearer) {
-            self.header = header;
-        }
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 
@@ -144,21 +130,6 @@ mod tests {
     #[test]
     fn basic_credentials_are_encoded() {
         assert_eq!(text(&Auth::basic("me", "pass:word")), Some("Basic bWU6cGFzczp3b3Jk".into()));
-    }
-
-    #[test]
-    fn a_token_file_is_read_each_minute_and_the_last_good_token_stays() {
-        let mut file = TokenFile::new("/t".into(), b"abc\n").unwrap();
-        let token = |file: &TokenFile| text(&Auth::TokenFile(file.clone())).unwrap();
-        assert_eq!((file.due(Time::from_secs(1)), file.due(Time::from_secs(60))), (None, None));
-        assert_eq!(file.due(Time::from_secs(61)), Some("/t".into()));
-        assert_eq!(file.due(Time::from_secs(61)), None, "one reader is enough");
-        file.reread(Ok(b"def\r\n"));
-        assert_eq!(token(&file), "Bearer def");
-        assert_eq!(file.due(Time::from_secs(122)), Some("/t".into()));
-        file.reread(Err(ReadError::NotFound));
-        file.reread(Ok(b""));
-        assert_eq!(token(&file), "Bearer def");
     }
 
     #[test]

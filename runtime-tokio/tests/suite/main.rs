@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod credentials;
 mod http1;
 mod server;
 mod tls;

@@ -45,10 +45,18 @@ impl Server {
     }
 }
 
-/// Answers every request with what `answer` makes; with TLS, over HTTP/2 if the client can.
+/// Answers every request 200, with the body that `answer` makes; with TLS, over HTTP/2 if the client can.
 pub(crate) async fn serve(
     tls: Option<ServerConfig>,
-    answer: impl Fn(&Request<()>) -> ServerBody + Clone + Send + Sync + 'static,
+    make: impl Fn(&Request<()>) -> ServerBody + Clone + Send + Sync + 'static,
+) -> Server {
+    answer(tls, move |request| Response::new(make(request))).await
+}
+
+/// Answers every request as `answer` says; with TLS, over HTTP/2 if the client can.
+pub(crate) async fn answer(
+    tls: Option<ServerConfig>,
+    answer: impl Fn(&Request<()>) -> Response<ServerBody> + Clone + Send + Sync + 'static,
 ) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -67,15 +75,15 @@ pub(crate) async fn serve(
 async fn connection(
     stream: TcpStream,
     acceptor: Option<TlsAcceptor>,
-    answer: impl Fn(&Request<()>) -> ServerBody + Clone + Send + Sync + 'static,
+    answer: impl Fn(&Request<()>) -> Response<ServerBody> + Clone + Send + Sync + 'static,
     requests: Arc<Mutex<Vec<Request<()>>>>,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let (parts, _) = request.into_parts();
         let request = Request::from_parts(parts, ());
-        let body = answer(&request);
+        let response = answer(&request);
         requests.lock().unwrap().push(request);
-        async move { Ok::<_, Infallible>(Response::new(body)) }
+        async move { Ok::<_, Infallible>(response) }
     });
     let Some(acceptor) = acceptor else {
         let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;

@@ -17,12 +17,12 @@ use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 use crate::server::{Server, body, serve, whole};
 
-struct Made {
-    certificate: rcgen::Certificate,
-    key: KeyPair,
+pub(crate) struct Made {
+    pub(crate) certificate: rcgen::Certificate,
+    pub(crate) key: KeyPair,
 }
 
-fn authority() -> CertifiedIssuer<'static, KeyPair> {
+pub(crate) fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new([]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -30,7 +30,7 @@ fn authority() -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-fn server_params(name: &str) -> CertificateParams {
+pub(crate) fn server_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new([]).unwrap();
     params.subject_alt_names = vec![match name.parse::<IpAddr>() {
         Ok(address) => SanType::IpAddress(address),
@@ -39,12 +39,12 @@ fn server_params(name: &str) -> CertificateParams {
     params
 }
 
-fn issued(by: &Issuer<'_, KeyPair>, name: &str) -> Made {
+pub(crate) fn issued(by: &Issuer<'_, KeyPair>, name: &str) -> Made {
     let key = KeyPair::generate().unwrap();
     Made { certificate: server_params(name).signed_by(&key, by).unwrap(), key }
 }
 
-fn server_config(made: &Made, client_authority: Option<&rcgen::Certificate>, alpn: &[&str]) -> ServerConfig {
+pub(crate) fn server_config(made: &Made, client_authority: Option<&rcgen::Certificate>, alpn: &[&str]) -> ServerConfig {
     let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap();

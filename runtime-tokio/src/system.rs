@@ -1,0 +1,110 @@
+//! Files and programs.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use cloudcoil_runtime::System;
+use cloudcoil_runtime::core::config::{ReadError, Secret};
+use cloudcoil_runtime::core::credentials::{Command, Ending, Finished, RunError};
+use futures_util::future::{BoxFuture, Either, join, select};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// The files and programs of this machine.
+pub(crate) struct TokioSystem;
+
+impl System for TokioSystem {
+    fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
+        Box::pin(read_file(path))
+    }
+
+    fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>> {
+        Box::pin(run(command))
+    }
+
+    fn has_terminal(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+}
+
+/// Reads a file whole.
+pub(crate) async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
+    tokio::fs::read(path).await.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ReadError::NotFound,
+        _ => ReadError::Failed(error.to_string().into()),
+    })
+}
+
+async fn run(command: Command) -> Result<Finished, RunError> {
+    let (stdin, stderr) = match command.is_interactive {
+        true => (Stdio::inherit(), Stdio::inherit()),
+        false => (Stdio::null(), Stdio::piped()),
+    };
+    let mut child = tokio::process::Command::new(command.program)
+        .args(command.args)
+        .envs(command.env)
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => RunError::NotFound,
+            io::ErrorKind::PermissionDenied => RunError::NotExecutable,
+            _ => RunError::Failed(error.to_string().into()),
+        })?;
+    let (mut printed, mut said) = (Vec::new(), Vec::new());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let status = {
+        let mut pipes = pin!(join(collect(stdout, &mut printed), pass_through(stderr, &mut said)));
+        match select(pin!(child.wait()), &mut pipes).await {
+            Either::Right((_, waiting)) => waiting.await,
+            Either::Left((status, _)) => {
+                // What it has started may go on, and hold the pipes open: that is not waited for.
+                let _ = tokio::time::timeout(DRAIN, pipes).await;
+                status
+            }
+        }
+    };
+    let status = status.map_err(|error| RunError::Failed(error.to_string().into()))?;
+    Ok(Finished { ending: ending(status), stdout: Secret::new(printed), stderr: said })
+}
+
+/// Reads to the end, or one byte more than is allowed; whoever writes more then has nobody who listens.
+async fn collect(stdout: Option<impl AsyncRead + Unpin>, printed: &mut Vec<u8>) {
+    let Some(stdout) = stdout else { return };
+    // Half of what was printed is told from the whole by whoever reads it.
+    let _ = stdout.take(Command::STDOUT as u64 + 1).read_to_end(printed).await;
+}
+
+/// Shows everything on the standard error of this process, and keeps the end.
+async fn pass_through(stderr: Option<impl AsyncRead + Unpin>, said: &mut Vec<u8>) {
+    let Some(mut stderr) = stderr else { return };
+    let mut piece = [0; 4096];
+    while let Ok(length @ 1..) = stderr.read(&mut piece).await {
+        // Nobody can be told that there is nobody to be told.
+        let _ = io::stderr().write_all(&piece[..length]);
+        said.extend_from_slice(&piece[..length]);
+        said.drain(..said.len().saturating_sub(Command::STDERR));
+    }
+}
+
+#[cfg(unix)]
+fn ending(status: ExitStatus) -> Ending {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    match (status.code(), status.signal()) {
+        (None, Some(signal)) => Ending::Signalled(signal),
+        (code, _) => Ending::Exited(code.unwrap_or(-1)),
+    }
+}
+
+#[cfg(not(unix))]
+fn ending(status: ExitStatus) -> Ending {
+    Ending::Exited(status.code().unwrap_or(-1))
+}
+
+/// How long the output of a program that has ended is waited for.
+const DRAIN: Duration = Duration::from_secs(1);
