@@ -75,7 +75,8 @@ enum State {
 impl Exchange {
     fn start(ticket: Ticket, request: HttpRequest, transport: &dyn Transport, now: Time) -> Self {
         let request = request.into_inner();
-        let (method, path) = (request.method().as_str(), request.uri().path());
+        let (method, uri) = (request.method().as_str(), request.uri());
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let span = tracing::debug_span!("request", method, path, code = Empty);
         let sending = span.in_scope(|| transport.send(request));
         Self { ticket, state: State::Sending(sending), sent: now, span }

@@ -99,7 +99,7 @@ impl Requests {
     /// # Errors
     /// As [`get`](Self::get).
     pub fn get_subresource(&self, name: &str, subresource: &str) -> Result<Request<Bytes>, Error> {
-        build(Request::get(self.object_path(name, Some(subresource))?.0), Bytes::new(), ACCEPT_JSON)
+        self.read(self.object_path(name, Some(subresource))?, false)
     }
 
     /// Reads one page of a list.

@@ -10,6 +10,7 @@ use cloudcoil_core::{
 };
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
+use http::Request;
 
 use crate::driver::Driver;
 use crate::{Api, Client};
@@ -33,6 +34,17 @@ impl<K: Resource> Api<K> {
     pub fn logs(&self, name: &str) -> Logs {
         let (client, requests) = (self.client.clone(), self.requests.clone());
         Logs { client, requests, name: name.to_owned(), params: LogParams::default() }
+    }
+}
+
+impl Client {
+    /// Sends any request, and hands on the body of its answer as it comes in, in pieces cut anywhere: for what may go on without
+    /// end and has no verb of its own. Its URI is a path and query; it has no time limit, and is not sent again.
+    ///
+    /// The first item is an error when the answer is none, as every verb's.
+    pub fn stream(&self, request: Request<Bytes>) -> LogBytes {
+        let machine = LogStream::new(request.into(), Tickets::new(0)).timeout(None);
+        LogBytes(State::Reading(Box::new(Driver::new(machine, self.port()))))
     }
 }
 
@@ -158,7 +170,7 @@ impl IntoFuture for Logs {
     }
 }
 
-/// A log as it comes in; see [`Logs::bytes`].
+/// A log, or the body of an answer, as it comes in; see [`Logs::bytes`] and [`Client::stream`].
 #[must_use = "streams do nothing unless polled"]
 pub struct LogBytes(State);
 

@@ -36,6 +36,8 @@ pub enum Handler<K> {
     Deleted(Box<dyn FnMut(Arc<K>) + Send>),
     /// Hears of every change as it is, with the cache at hand.
     Changed(ChangeHandler<K>),
+    /// Hears that a list is complete.
+    Synced(Box<dyn FnMut() + Send>),
     /// Hears of failures.
     Failed(Box<dyn FnMut(&Error) + Send>),
 }
@@ -65,7 +67,10 @@ impl<K: Resource> Handlers<K> {
             InformerEvent::Updated { old, new } => self.changed(&Change::Updated { old, new }),
             InformerEvent::Deleted(object) => self.changed(&Change::Deleted(object)),
             InformerEvent::Resynced(object) => self.changed(&Change::Updated { old: object.clone(), new: object }),
-            InformerEvent::Synced => return true,
+            InformerEvent::Synced => {
+                self.synced();
+                return true;
+            }
             InformerEvent::Faulty(faulty) => self.failed(&faulty.error.into()),
             InformerEvent::Failed { error, retry_in } => {
                 tracing::debug!(?retry_in, "the cache of {} lost its connection", self.reader.resource_type());
@@ -93,6 +98,14 @@ impl<K: Resource> Handlers<K> {
         self.changes += 1;
         if self.changes.is_multiple_of(TIDY_EVERY) {
             self.reader.tidy();
+        }
+    }
+
+    fn synced(&mut self) {
+        for handler in &mut self.handlers {
+            if let Handler::Synced(handler) = handler {
+                guarded(handler);
+            }
         }
     }
 

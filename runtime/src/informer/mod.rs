@@ -166,6 +166,12 @@ impl<K: Resource> Informer<K> {
         self.with(changed(handler))
     }
 
+    /// Hears that a list is complete, after all changes that came of it: at the beginning, and whenever it had to be listed
+    /// anew.
+    pub fn on_synced(self, handler: impl FnMut() + Send + 'static) -> Self {
+        self.with(Handler::Synced(Box::new(handler)))
+    }
+
     /// Hears of requests that failed, which are retried, and of objects that do not fit their type.
     pub fn on_error(self, handler: impl FnMut(&Error) + Send + 'static) -> Self {
         self.with(Handler::Failed(Box::new(handler)))

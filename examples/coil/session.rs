@@ -1,0 +1,97 @@
+//! The cluster that a command talks to.
+
+use std::time::Duration;
+
+use cloudcoil_tokio::core::config::{Impersonation, Overrides, ViewOptions};
+use cloudcoil_tokio::{Api, ApiResource, Client, ConfigSource, Connect as _, Unstructured, load_config, view_config};
+
+use crate::args::{Coil, Global, Structure};
+use crate::durations::Span;
+use crate::fault::Fault;
+
+/// The configuration that the flags ask for, and the client made of it.
+pub(crate) struct Session {
+    source: ConfigSource,
+    namespace: Option<String>,
+    request_timeout: Option<Duration>,
+    timeout: Option<Span>,
+    client: Option<Client>,
+}
+
+impl Session {
+    pub(crate) fn new(coil: &Coil) -> Self {
+        let source = source(&coil.global);
+        Self {
+            source,
+            namespace: coil.global.namespace.clone().filter(|namespace| !namespace.is_empty()),
+            request_timeout: coil.request_timeout(),
+            timeout: coil.global.timeout,
+            client: None,
+        }
+    }
+
+    /// The configuration that is in use, as a kubeconfig with nothing else in it.
+    pub(crate) async fn configuration(&self, raw: bool, how: Structure) -> Result<String, Fault> {
+        let options = ViewOptions { minify: true, flatten: true, raw };
+        let kubeconfig = view_config(self.source.clone(), options).await?;
+        Ok(match how {
+            Structure::Json => kubeconfig.to_json(),
+            Structure::Yaml => kubeconfig.to_yaml(),
+        })
+    }
+
+    /// The client; the configuration is loaded when it is first asked for.
+    pub(crate) async fn client(&mut self) -> Result<Client, Fault> {
+        if let Some(client) = &self.client {
+            return Ok(client.clone());
+        }
+        let config = load_config(self.source.clone()).await?;
+        let client = Client::try_from_config(&config)?.with_timeout(self.request_timeout);
+        self.client = Some(client.clone());
+        Ok(client)
+    }
+
+    /// The namespace that a flag names.
+    pub(crate) fn chosen_namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    /// How long to wait, where a command waits.
+    pub(crate) fn patience(&self, default: Span) -> Duration {
+        self.timeout.unwrap_or(default).patience()
+    }
+
+    /// The one type that a word such as `po` stands for.
+    pub(crate) async fn kind(&mut self, word: &str) -> Result<ApiResource, Fault> {
+        Ok(self.client().await?.discovery().find(word).await?)
+    }
+
+    /// The types that a word stands for; several for a category such as `all`.
+    pub(crate) async fn kinds(&mut self, word: &str) -> Result<Vec<ApiResource>, Fault> {
+        Ok(self.client().await?.discovery().resolve(word).await?)
+    }
+
+    /// The objects of a type, in the namespace of the flags and context, or in all.
+    pub(crate) async fn api(&mut self, kind: &ApiResource, all_namespaces: bool) -> Result<Api<Unstructured>, Fault> {
+        let api = self.client().await?.api_for(kind.resource_type.clone());
+        Ok(if all_namespaces { api.all_namespaces() } else { api })
+    }
+}
+
+/// Which configuration the flags ask for.
+fn source(flags: &Global) -> ConfigSource {
+    let mut impersonation = Impersonation::default();
+    impersonation.user.clone_from(&flags.impersonate);
+    impersonation.groups.clone_from(&flags.impersonate_groups);
+    impersonation.uid.clone_from(&flags.impersonate_uid);
+    let overrides = Overrides {
+        cluster: flags.cluster.clone(),
+        user: flags.user.clone(),
+        namespace: flags.namespace.clone().filter(|namespace| !namespace.is_empty()),
+        server: flags.server.clone(),
+        token: flags.token.clone(),
+        impersonation,
+        ..Overrides::default()
+    };
+    ConfigSource { path: flags.kubeconfig.clone(), context: flags.context.clone(), overrides }
+}

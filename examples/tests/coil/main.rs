@@ -1,0 +1,9 @@
+//! The coil example as a program: what it prints, where, and how it ends.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
+
+mod commands;
+mod faults;
+mod kubectl;
+mod program;
+mod script;
