@@ -5,6 +5,7 @@ use std::io;
 
 use cloudcoil_tokio::Error;
 use cloudcoil_tokio::core::NetworkErrorKind;
+use cloudcoil_tokio::core::error::BodyProblem;
 
 /// Why a command ends before its end.
 #[derive(Debug)]
@@ -102,7 +103,10 @@ fn advice(error: &Error) -> Option<&'static str> {
             _ => None,
         },
         Error::TimedOut(_) => Some("try again, or give it more time with --timeout"),
-        Error::Body(_) => Some("is that the address of an API server? 'coil config view' shows it"),
+        Error::NotServed(_) => Some("'coil api-resources' lists those that it has"),
+        Error::Body(body) if body.problem == BodyProblem::Html => {
+            Some("is that the address of an API server? 'coil config view' shows it")
+        }
         _ if error.is_expired() => Some("run the command again"),
         _ if is_owned_by_another(error) => {
             Some("leave those fields to their owner, or take them over with --force-conflicts")

@@ -34,10 +34,14 @@ impl Session {
     pub(crate) async fn configuration(&self, raw: bool, how: Structure) -> Result<String, Fault> {
         let options = ViewOptions { minify: true, flatten: true, raw };
         let kubeconfig = view_config(self.source.clone(), options).await?;
-        Ok(match how {
+        let mut text = match how {
             Structure::Json => kubeconfig.to_json(),
             Structure::Yaml => kubeconfig.to_yaml(),
-        })
+        };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(text)
     }
 
     /// The client; the configuration is loaded when it is first asked for.

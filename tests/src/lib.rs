@@ -6,3 +6,13 @@ pub mod kubeconfigs;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// The page on configuration, as the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/configuration.md")]
+pub struct Configuration;
+
+/// The page on errors and retries, as the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/errors-and-retries.md")]
+pub struct ErrorsAndRetries;

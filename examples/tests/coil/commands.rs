@@ -68,6 +68,31 @@ metadata: {name: settings, labels: {tier: front}}
 data: {mode: fast}
 "#;
 
+/// The lines of the README are tried as they stand there, in its order.
+#[test]
+fn the_commands_of_the_readme_do_what_they_say() {
+    let cluster = Cluster::new();
+    cluster.home.file("web.yaml", OBJECTS);
+    let readme = include_str!("../../../README.md");
+    let section = readme.split("\n## Coil\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let lines: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("coil ")).collect();
+    assert!(lines.len() >= 8, "{lines:?}");
+    for line in lines {
+        let script = format!("exec '{}' {line}", crate::program::coil().display());
+        let mut command = cluster.home.command("sh".as_ref(), &["-c", &script]);
+        if line.starts_with("follow") {
+            let mut running = crate::program::Running::new(command.spawn().unwrap());
+            while !running.line().contains("\"synced\"") {}
+            running.signal("INT");
+            assert_eq!(running.end().code, Some(0), "coil {line}");
+            continue;
+        }
+        let ended = crate::program::finish(command, "");
+        assert_eq!(ended.code, Some(0), "coil {line}: {ended:?}");
+        assert!(!ended.stdout.is_empty(), "coil {line}: {ended:?}");
+    }
+}
+
 #[test]
 fn objects_live_and_die_by_files() {
     let cluster = Cluster::new();

@@ -407,6 +407,39 @@ fn a_table_in_single_bytes_is_the_same() {
     assert_eq!(get(&script, &[]), printed("NAME       DATA\nnaïve-完了   1\n"));
 }
 
+/// A gzip file whose content is stored as it is.
+fn gzipped(content: &[u8]) -> Vec<u8> {
+    let checksum = !content.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| if sum & 1 == 1 { (sum >> 1) ^ 0xEDB8_8320 } else { sum >> 1 })
+    });
+    let length = u16::try_from(content.len()).unwrap();
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, 1];
+    file.extend_from_slice(&length.to_le_bytes());
+    file.extend_from_slice(&(!length).to_le_bytes());
+    file.extend_from_slice(content);
+    file.extend_from_slice(&checksum.to_le_bytes());
+    file.extend_from_slice(&u32::from(length).to_le_bytes());
+    file
+}
+
+#[test]
+fn compressed_answers_are_read() {
+    let script = Script::new();
+    let body = gzipped(table_text("", &["a"]).as_bytes());
+    script.on(MAPS, [with_headers("200 OK", "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", &body)]);
+    assert_eq!(get(&script, &[]), printed("NAME   DATA\na      1\n"));
+}
+
+#[test]
+fn warnings_of_the_server_go_to_stderr() {
+    let script = Script::new();
+    let headers = "Warning: 299 - \"v1 Novel is deprecated\"\r\nWarning: 299 - \"twice\", 299 - \"thrice\"\r\n";
+    script.on(MAPS, [with_headers("200 OK", headers, table_text("", &["a"]).as_bytes())]);
+    let ended = get(&script, &[]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "NAME   DATA\na      1\n"));
+    assert_eq!(ended.stderr, "Warning: v1 Novel is deprecated\nWarning: twice\nWarning: thrice\n");
+}
+
 #[test]
 fn reads_are_tried_again_while_the_time_lasts() {
     for busy in [
