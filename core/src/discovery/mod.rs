@@ -127,11 +127,14 @@ impl Discovery {
             let machine = asking.begun;
             asking.begun += 1;
             let request = ask.request(&asking.found, self.previous.as_deref());
+            // A call that knows how little time is left tells why it has failed, rather than that the time is up.
+            let left = asking.give_up.map(|at| at.since(now.mono));
             let (timeout, retry) = match ask {
-                Ask::Root { .. } => (None, self.config.retry),
+                Ask::Root { .. } => (left, self.config.retry),
                 // A server that stands behind the API server and is down stays so for longer than anyone waits here.
                 Ask::Version { .. } => {
-                    (Some(self.config.group_timeout), self.config.retry.with_retries(self.config.retry.retries.min(1)))
+                    let timeout = left.map_or(self.config.group_timeout, |left| left.min(self.config.group_timeout));
+                    (Some(timeout), self.config.retry.with_retries(self.config.retry.retries.min(1)))
                 }
             };
             let call = Call::new(request.into(), Tickets::new(machine)).timeout(timeout).limit(Self::LIMIT);
