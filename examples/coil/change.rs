@@ -1,10 +1,12 @@
 //! `coil create`, `coil apply` and `coil replace`.
 
-use cloudcoil_tokio::{Api, FieldValidation, Resource as _, Unstructured};
+use cloudcoil_tokio::core::manifest::{Done, ManifestObject, ManifestOutcome};
+use cloudcoil_tokio::prelude::*;
+use cloudcoil_tokio::{FieldValidation, ManifestRequest};
 
-use crate::args::{Apply, Create, Replace, Validation, Writing};
+use crate::args::{Apply, Create, Files, Replace, Validation, Writing};
 use crate::fault::Fault;
-use crate::files::{self, Document};
+use crate::files;
 use crate::out::Out;
 use crate::result::Results;
 use crate::session::Session;
@@ -30,87 +32,88 @@ pub(crate) const fn validation(how: Validation) -> FieldValidation {
 }
 
 pub(crate) async fn create(args: Create, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
-    let documents = documents(&args.files, "create")?;
-    let mut results = Results::new(args.writing.output, args.writing.dry_run);
-    for document in documents {
-        match create_one(&document, &args.writing, session).await {
-            Ok(object) => results.done(object, "created", out)?,
-            Err(fault) => results.failed(fault.about(document.label())),
-        }
-    }
-    results.end(out)
-}
-
-async fn create_one(document: &Document, writing: &Writing, session: &mut Session) -> Result<Unstructured, Fault> {
-    let api = api_of(&document.object, session).await?;
-    Ok(written!(api.create(&document.object), writing).await?)
+    let objects = objects(&args.files, "create")?;
+    let request = written!(session.client().await?.manifests(objects).create(), &args.writing);
+    carry_out(request, &args.writing, |_| "created", session, out).await
 }
 
 pub(crate) async fn apply(args: Apply, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
-    let documents = documents(&args.files, "apply")?;
-    let mut results = Results::new(args.writing.output, args.writing.dry_run);
-    for document in documents {
-        match apply_one(&document, &args, session).await {
-            Ok((object, _)) if args.server_side => results.done(object, "serverside-applied", out)?,
-            Ok((object, what)) => results.done(object, what, out)?,
-            Err(fault) => results.failed(fault.about(document.label())),
-        }
+    let objects = objects(&args.files, "apply")?;
+    let manifests = session.client().await?.manifests(objects);
+    let mut request = written!(manifests.apply(&args.writing.field_manager), &args.writing);
+    if args.force_conflicts {
+        request = request.force();
     }
-    results.end(out)
-}
-
-/// The object as it is then, and what that means.
-async fn apply_one(
-    document: &Document,
-    args: &Apply,
-    session: &mut Session,
-) -> Result<(Unstructured, &'static str), Fault> {
-    let api = api_of(&document.object, session).await?;
-    let before = api.get_opt(document.object.name()).await?;
-    let request = written!(api.apply(&args.writing.field_manager, &document.object), &args.writing);
-    let after = if args.force_conflicts { request.force().await } else { request.await }?;
-    let what = match before {
-        None => "created",
-        Some(before) if before.resource_version() == after.resource_version() => "unchanged",
-        Some(_) => "configured",
+    let what = |done: &Done| match done {
+        _ if args.server_side => "serverside-applied",
+        Done::Created => "created",
+        Done::Unchanged => "unchanged",
+        _ => "configured",
     };
-    Ok((after, what))
+    carry_out(request, &args.writing, what, session, out).await
 }
 
 pub(crate) async fn replace(args: Replace, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
-    let documents = documents(&args.files, "replace")?;
-    let mut results = Results::new(args.writing.output, args.writing.dry_run);
-    for document in documents {
-        match replace_one(&document, &args, session).await {
-            Ok(object) => results.done(object, "replaced", out)?,
-            Err(fault) => results.failed(fault.about(document.label())),
+    let objects = objects(&args.files, "replace")?;
+    if let Some(subresource) = &args.subresource {
+        return replace_parts(objects, subresource, &args.writing, session, out).await;
+    }
+    let request = written!(session.client().await?.manifests(objects).replace(), &args.writing);
+    carry_out(request, &args.writing, |_| "replaced", session, out).await
+}
+
+/// Prints what comes of each object, as it is seen to.
+async fn carry_out(
+    mut request: ManifestRequest,
+    writing: &Writing,
+    what: impl Fn(&Done) -> &'static str,
+    session: &Session,
+    out: &mut Out,
+) -> Result<(), Fault> {
+    if session.chosen_namespace().is_some() {
+        request = request.enforce_namespace();
+    }
+    let mut results = Results::new(writing.output, writing.dry_run);
+    let mut outcomes = request.stream();
+    while let Some(outcome) = outcomes.next().await {
+        let ManifestOutcome { place, kind, name, result, object, .. } = outcome;
+        match result {
+            Ok(done) => results.done(object.unwrap_or_default(), what(&done), out)?,
+            Err(error) => results.failed(Fault::from(error).about(format!("{place}: {kind} {name:?}"))),
         }
     }
     results.end(out)
 }
 
-/// Without a resource version of its own, it replaces the object as it is now: some types cannot be replaced otherwise.
-async fn replace_one(document: &Document, args: &Replace, session: &mut Session) -> Result<Unstructured, Fault> {
-    let api = api_of(&document.object, session).await?;
-    let mut object = document.object.clone();
-    if let Some(subresource) = &args.subresource {
-        let part = api.subresource::<Unstructured>(object.name(), subresource.as_str());
-        return Ok(written!(part.replace(&object), &args.writing).await?);
+async fn replace_parts(
+    objects: Vec<ManifestObject>,
+    subresource: &str,
+    writing: &Writing,
+    session: &mut Session,
+    out: &mut Out,
+) -> Result<(), Fault> {
+    let mut results = Results::new(writing.output, writing.dry_run);
+    for ManifestObject { object, place, .. } in objects {
+        let replaced = async {
+            let api = api_of(&object, session).await?;
+            let part = api.subresource::<Unstructured>(object.name(), subresource);
+            Ok::<_, Fault>(written!(part.replace(&object), writing).await?)
+        };
+        match replaced.await {
+            Ok(object) => results.done(object, "replaced", out)?,
+            Err(fault) => results.failed(fault.about(format!("{place}: {} {:?}", object.kind(), object.name()))),
+        }
     }
-    if object.resource_version().is_none() {
-        let current = api.get(object.name()).await?;
-        object.metadata_mut().set_resource_version(current.resource_version());
-    }
-    Ok(written!(api.replace(&object), &args.writing).await?)
+    results.end(out)
 }
 
 /// The objects of files; there must be some.
-pub(crate) fn documents(files: &crate::args::Files, verb: &str) -> Result<Vec<Document>, Fault> {
-    let documents = files::documents(files)?;
-    if documents.is_empty() {
+pub(crate) fn objects(files: &Files, verb: &str) -> Result<Vec<ManifestObject>, Fault> {
+    let objects = files::objects(files)?;
+    if objects.is_empty() {
         return Err(Fault::failed(format!("there are no objects to {verb} in the files")));
     }
-    Ok(documents)
+    Ok(objects)
 }
 
 /// Where an object belongs: to the namespace that it names, which a flag must not contradict, or to the current one.

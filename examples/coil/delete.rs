@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use cloudcoil_tokio::core::manifest::ManifestObject;
 use cloudcoil_tokio::{Api, ApiResource, Deleted, Propagation, Resource as _, Unstructured};
 
 use crate::args::{Cascade, Delete, DryRun};
-use crate::change::{api_of, documents};
+use crate::change::{api_of, objects};
 use crate::durations::Span;
 use crate::fault::{Fault, failed_with};
 use crate::kinds::{self, Target};
@@ -25,11 +26,12 @@ pub(crate) async fn run(args: Delete, session: &mut Session, out: &mut Out) -> R
             }
         }
     } else {
-        for document in documents(&args.files, "delete")? {
-            let name = document.object.name();
-            match api_of(&document.object, session).await {
-                Ok(api) => deletion.one(&api, name, out).await?,
-                Err(fault) => deletion.results.failed(fault.about(document.label())),
+        for ManifestObject { object, place, .. } in objects(&args.files, "delete")? {
+            match api_of(&object, session).await {
+                Ok(api) => deletion.one(&api, object.name(), out).await?,
+                Err(fault) => {
+                    deletion.results.failed(fault.about(format!("{place}: {} {:?}", object.kind(), object.name())));
+                }
             }
         }
     }

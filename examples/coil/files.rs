@@ -3,18 +3,11 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use cloudcoil_tokio::{Resource as _, Unstructured};
+use cloudcoil_tokio::core::manifest::{self, ManifestObject};
 use serde_json::Value;
 
 use crate::args::Files;
 use crate::fault::Fault;
-
-/// An object, and where it was read.
-#[derive(Clone, Debug)]
-pub(crate) struct Document {
-    pub(crate) origin: String,
-    pub(crate) object: Unstructured,
-}
 
 /// A file's name, and its content.
 pub(crate) struct Source {
@@ -23,14 +16,12 @@ pub(crate) struct Source {
 }
 
 /// The objects in all files, those of lists one by one.
-pub(crate) fn documents(files: &Files) -> Result<Vec<Document>, Fault> {
-    let mut documents = Vec::new();
+pub(crate) fn objects(files: &Files) -> Result<Vec<ManifestObject>, Fault> {
+    let mut objects = Vec::new();
     for Source { origin, content } in read(files)? {
-        for object in objects(&origin, &content)? {
-            documents.push(Document { origin: origin.clone(), object });
-        }
+        objects.extend(manifest::parse(&origin, &content).map_err(|error| Fault::failed(error.to_string()))?);
     }
-    Ok(documents)
+    Ok(objects)
 }
 
 /// Reads all files, those of a folder in the order of their names.
@@ -57,37 +48,6 @@ pub(crate) fn one(path: &Path) -> Result<Source, Fault> {
         return Ok(Source { origin: "standard input".to_owned(), content: standard_input()? });
     }
     file(path)
-}
-
-/// The objects in a text, those of lists one by one.
-fn objects(origin: &str, content: &[u8]) -> Result<Vec<Unstructured>, Fault> {
-    let mut objects = Vec::new();
-    for value in values(origin, content)? {
-        match value {
-            Value::Null => {}
-            Value::Object(mut fields) => match fields.get_mut("items").and_then(Value::as_array_mut) {
-                Some(items) => {
-                    for item in std::mem::take(items) {
-                        objects.push(typed(origin, item)?);
-                    }
-                }
-                None => objects.push(typed(origin, Value::Object(fields))?),
-            },
-            _ => return Err(Fault::failed(format!("{origin}: holds something that is no object"))),
-        }
-    }
-    Ok(objects)
-}
-
-fn typed(origin: &str, value: Value) -> Result<Unstructured, Fault> {
-    let object: Unstructured = serde_json::from_value(value)
-        .map_err(|_| Fault::failed(format!("{origin}: holds something that is no object")))?;
-    for (field, text) in [("apiVersion", object.api_version()), ("kind", object.kind())] {
-        if text.is_empty() {
-            return Err(Fault::failed(format!("{origin}: an object has no {field}")));
-        }
-    }
-    Ok(object)
 }
 
 /// The one value in a text.
@@ -144,13 +104,6 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Fault {
     match error.kind() {
         std::io::ErrorKind::NotFound => Fault::failed(format!("{}: there is no such file", path.display())),
         _ => Fault::failed(format!("{}: cannot be read: {error}", path.display())),
-    }
-}
-
-impl Document {
-    /// What it is about, for messages.
-    pub(crate) fn label(&self) -> String {
-        format!("{}: {} {:?}", self.origin, self.object.kind(), self.object.name())
     }
 }
 

@@ -7,7 +7,8 @@ use cloudcoil_tokio::{Api, ApiResource, Client, ConfigSource, Connect as _, Unst
 
 use crate::args::{Coil, Global, Structure};
 use crate::durations::Span;
-use crate::fault::Fault;
+use crate::fault::{Fault, one_line};
+use crate::out::note;
 
 /// The configuration that the flags ask for, and the client made of it.
 pub(crate) struct Session {
@@ -50,7 +51,9 @@ impl Session {
             return Ok(client.clone());
         }
         let config = load_config(self.source.clone()).await?;
-        let client = Client::try_from_config(&config)?.with_timeout(self.request_timeout);
+        let client = Client::try_from_config(&config)?
+            .with_timeout(self.request_timeout)
+            .with_warning_handler(|warning| note(&format!("Warning: {}", one_line(&warning.text))));
         self.client = Some(client.clone());
         Ok(client)
     }
