@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::catalog::{ApiGroup, ApiResource, ApiSubresource, ApiVersion, DiscoveryFailure, DiscoveryFault};
-use crate::error::{DecodeError, Error};
+use crate::error::{BodyProblem, DecodeError, Error};
 use crate::exchange::Answer;
 use crate::resource::{ResourceType, Scope};
 use crate::response;
@@ -19,7 +19,7 @@ pub(super) enum Root {
 
 /// Reads the answer at `/api`, for which `is_core` holds, or at `/apis`.
 pub(super) fn root(answer: &Answer, is_core: bool) -> Result<Root, Error> {
-    let Kind { kind } = response::decode_borrowed(answer)?;
+    let kind = kind(answer)?;
     match (&*kind, is_core) {
         ("APIGroupDiscoveryList", _) => aggregated(answer, is_core),
         ("APIVersions", true) => {
@@ -36,7 +36,7 @@ pub(super) fn root(answer: &Answer, is_core: bool) -> Result<Root, Error> {
 
 /// Reads the resources of one version of a group.
 pub(super) fn resources(answer: &Answer, group: &str, version: &str) -> Result<Vec<ApiResource>, Error> {
-    let Kind { kind } = response::decode_borrowed(answer)?;
+    let kind = kind(answer)?;
     if kind != "APIResourceList" {
         return Err(unfit(&kind, "this is no list of resources"));
     }
@@ -54,6 +54,15 @@ pub(super) fn resources(answer: &Answer, group: &str, version: &str) -> Result<V
         }
     }
     Ok(found)
+}
+
+/// What kind of document an answer is; an array is none, though serde takes it for a struct.
+fn kind(answer: &Answer) -> Result<String, Error> {
+    let Kind { kind } = response::decode_borrowed(answer)?;
+    match answer.body.trim_ascii_start().first() {
+        Some(b'{') => Ok(kind),
+        _ => Err(response::body_error(answer, BodyProblem::NotJson)),
+    }
 }
 
 /// Whether a text can be a part of a path as it is: what is not is no name of a group, version or type.

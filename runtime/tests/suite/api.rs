@@ -248,3 +248,51 @@ fn a_server_tells_its_version_and_whether_it_is_ready() {
     });
     assert_eq!(server.uris(), ["/version", "/readyz", "/readyz"]);
 }
+
+#[test]
+fn a_body_that_is_not_the_api_servers_is_its_own_error_for_every_verb() {
+    use cloudcoil_core::error::BodyProblem as Problem;
+    let runtime = Virtual::new();
+    let bodies: [(&'static [u8], Problem); 6] = [
+        (b"", Problem::Empty),
+        (b"<html>sign in</html>", Problem::Html),
+        (b"{\"metadata\":{\"na", Problem::Truncated),
+        (b"{\"kind\":\"\xff\"}", Problem::NotUtf8),
+        (b"ok", Problem::NotJson),
+        (b"[]", Problem::NotJson),
+    ];
+    for (body, problem) in bodies {
+        for code in [200, 502] {
+            let pieces = move || vec![Piece::Bytes(body.into()), Piece::End];
+            let server = Server::new(&runtime, move |_| Some(Reply { code, headers: vec![], pieces: pieces() }));
+            let maps = server.client().with_retry(RetryPolicy::OFF).api::<ConfigMap>();
+            let object: ConfigMap = serde_json::from_value(map("a")).unwrap();
+            let merge = || Patch::Merge(json!({}));
+            let errors = runtime.run(async {
+                vec![
+                    ("get", maps.get("a").await.unwrap_err()),
+                    ("get_opt", maps.get_opt("a").await.unwrap_err()),
+                    ("list", maps.list().await.unwrap_err()),
+                    ("page", maps.list().page().await.unwrap_err()),
+                    ("stream", maps.list().stream().try_next().await.unwrap_err()),
+                    ("create", maps.create(&object).await.unwrap_err()),
+                    ("replace", maps.replace(&object).await.unwrap_err()),
+                    ("patch", maps.patch("a", merge()).await.unwrap_err()),
+                    ("patch_status", maps.patch_status("a", merge()).await.unwrap_err()),
+                    ("apply", maps.apply("me", &object).await.unwrap_err()),
+                    ("delete", maps.delete("a").await.unwrap_err()),
+                    ("delete_collection", maps.delete_collection().await.unwrap_err()),
+                    ("scale", maps.scale("a").get().await.unwrap_err()),
+                    (
+                        "discovery",
+                        server.client().with_retry(RetryPolicy::OFF).discovery().catalog().await.unwrap_err(),
+                    ),
+                ]
+            });
+            for (verb, error) in errors {
+                let Error::Body(error) = error else { panic!("{verb} {problem}: {error:?}") };
+                assert_eq!((error.code, error.problem), (code, problem), "{verb}");
+            }
+        }
+    }
+}
