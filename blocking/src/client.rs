@@ -1,15 +1,19 @@
 //! The way to one API server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cloudcoil_core::k8s_openapi::apimachinery::pkg::version::Info;
 use cloudcoil_core::{
     Answer, Call, CallEvent, CallInput, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
+    Warning, response,
 };
-use http::Request;
+use cloudcoil_runtime::parts::Warnings;
+use http::{Request, Uri};
 
 use crate::clock::{Clock, seed};
+use crate::discovery::{Discovery, Known};
 use crate::driver::{Driver, Mailbox, Turn};
 use crate::group::{Group, Member};
 use crate::{Api, Transport};
@@ -32,6 +36,8 @@ use crate::{Api, Transport};
 pub struct Client {
     transport: Arc<dyn Transport>,
     clock: Clock,
+    known: Arc<(Mutex<Known>, Condvar)>,
+    warnings: Arc<Warnings>,
     namespace: Arc<str>,
     timeout: Option<Duration>,
     retry: RetryPolicy,
@@ -45,6 +51,8 @@ impl Client {
         Self {
             transport,
             clock: Clock::new(),
+            known: Arc::default(),
+            warnings: Arc::default(),
             namespace: "default".into(),
             timeout: Some(Call::TIMEOUT),
             retry: RetryPolicy::DEFAULT,
@@ -69,6 +77,15 @@ impl Client {
     #[must_use]
     pub fn with_retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }
+    }
+
+    /// The same, with what the API server warns of handed to `handler`: each text once, in any answer, those of watches too.
+    /// Without a handler it goes to `tracing`.
+    ///
+    /// The handler is called where answers are read, so it must not take long.
+    #[must_use]
+    pub fn with_warning_handler(self, handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
+        Self { warnings: Arc::new(Warnings::to(Arc::new(handler))), ..self }
     }
 
     /// The namespace that is meant where none is named.
@@ -96,6 +113,11 @@ impl Client {
         Api::new(self.clone(), resource_type)
     }
 
+    /// What the server serves, and under which names; shared by all clones.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone())
+    }
+
     /// Sends any request, again where the [policy](RetryPolicy) says so; its URI is a path and query. Every answer is `Ok`,
     /// whatever its code.
     ///
@@ -116,6 +138,23 @@ impl Client {
         }
     }
 
+    /// Which Kubernetes the server is.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request); [`Error::Api`] and [`Error::Body`] for an answer that is none.
+    pub fn server_version(&self) -> Result<Info, Error> {
+        response::decode(&self.request(read("/version"))?)
+    }
+
+    /// Whether the server takes requests, by its own account.
+    ///
+    /// # Errors
+    /// Why not: [`Error::Body`], whose snippet is the beginning of the server's list of checks, if it says so itself;
+    /// else as [`request`](Self::request).
+    pub fn check_ready(&self) -> Result<(), Error> {
+        response::check(&self.request(read("/readyz"))?)
+    }
+
     /// The same, whose calls are given up with a group.
     pub(crate) fn grouped(self, group: Group) -> Self {
         Self { group: Some(group), ..self }
@@ -124,6 +163,22 @@ impl Client {
     /// A call that is given up by `give_up`, if this client belongs to a group.
     pub(crate) fn member(&self, give_up: impl Fn() + Send + 'static) -> Option<Member> {
         self.group.as_ref().map(|group| group.join(give_up))
+    }
+
+    pub(crate) fn known(&self) -> &(Mutex<Known>, Condvar) {
+        &self.known
+    }
+
+    pub(crate) const fn limits(&self) -> (Option<Duration>, RetryPolicy) {
+        (self.timeout, self.retry)
+    }
+
+    pub(crate) const fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub(crate) const fn warnings(&self) -> &Arc<Warnings> {
+        &self.warnings
     }
 
     pub(crate) const fn transport(&self) -> &Arc<dyn Transport> {
@@ -142,6 +197,12 @@ impl std::fmt::Debug for Client {
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }
+}
+
+fn read(path: &'static str) -> Request<Bytes> {
+    let mut request = Request::new(Bytes::new());
+    *request.uri_mut() = Uri::from_static(path);
+    request
 }
 
 /// Tells who looks on that a request will be sent again.

@@ -68,7 +68,7 @@ pub(crate) struct Driver<M: HttpMachine, C> {
 impl<M: HttpMachine, C: Send + 'static> Driver<M, C> {
     pub(crate) fn new(machine: M, client: &Client, mailbox: Mailbox<C>) -> Self {
         let clock = client.clock();
-        let exchanges = Exchanges::new(client.transport().clone(), clock, mailbox.sender);
+        let exchanges = Exchanges::new(client, mailbox.sender);
         let deadline = machine.deadline();
         Self { machine, clock, mail: mailbox.receiver, exchanges, out: Outbox::new(), deadline }
     }

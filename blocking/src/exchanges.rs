@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, NetworkErrorKind, Ticket, Time};
+use cloudcoil_runtime::parts::Warnings;
 use tracing::Span;
 use tracing::field::Empty;
 
 use crate::clock::Clock;
 use crate::driver::Letter;
-use crate::{Cancel, Transport};
+use crate::{Cancel, Client, Transport};
 
 /// Sends requests and has their answers brought to a driver; dropping it gives up every exchange, and waits for their threads,
 /// except for those that are still connecting.
@@ -20,6 +21,7 @@ use crate::{Cancel, Transport};
 pub(crate) struct Exchanges<C> {
     transport: Arc<dyn Transport>,
     clock: Clock,
+    warnings: Arc<Warnings>,
     mail: Sender<Letter<C>>,
     open: Vec<Exchange>,
 }
@@ -34,8 +36,9 @@ struct Exchange {
 }
 
 impl<C: Send + 'static> Exchanges<C> {
-    pub(crate) const fn new(transport: Arc<dyn Transport>, clock: Clock, mail: Sender<Letter<C>>) -> Self {
-        Self { transport, clock, mail, open: Vec::new() }
+    pub(crate) fn new(client: &Client, mail: Sender<Letter<C>>) -> Self {
+        let (transport, warnings) = (client.transport().clone(), client.warnings().clone());
+        Self { transport, clock: client.clock(), warnings, mail, open: Vec::new() }
     }
 
     pub(crate) fn perform(&mut self, effect: HttpEffect) {
@@ -67,8 +70,9 @@ impl<C: Send + 'static> Exchanges<C> {
     pub(crate) fn taken(&mut self, event: &HttpEvent) {
         let Some(place) = self.open.iter().position(|exchange| exchange.ticket == event.ticket()) else { return };
         match event {
-            HttpEvent::Responded { status, .. } => {
+            HttpEvent::Responded { status, headers, .. } => {
                 self.open[place].span.record("code", status.as_u16());
+                self.warnings.hear(headers, &self.open[place].span);
             }
             HttpEvent::Received { .. } => {}
             HttpEvent::Closed { result, .. } => {

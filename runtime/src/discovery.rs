@@ -1,7 +1,6 @@
 //! What the server serves, asked once and kept.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use cloudcoil_core::{ApiResource, Catalog, Discovery as Machine, DiscoveryConfig, DiscoveryEvent, Error, Time};
 use futures_util::FutureExt as _;
@@ -116,7 +115,7 @@ impl Discovery {
     }
 
     fn is_fresh(&self, found: Time) -> bool {
-        self.client.runtime().now().mono.since(found) < PARTIAL
+        self.client.runtime().now().mono.since(found) < Catalog::PARTIAL
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -172,6 +171,3 @@ async fn ask(client: Client, previous: Option<Arc<Catalog>>) -> Result<Arc<Catal
 fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// How long a catalog that is not complete is not asked for again.
-const PARTIAL: Duration = Duration::from_secs(10);

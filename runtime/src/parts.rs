@@ -5,3 +5,4 @@ pub use crate::controller::{ChangedKeys, Mapper, Mapping, outcome, primary_input
 pub use crate::informer::{ChangeHandler, Handler, Handlers};
 pub use crate::panics::message;
 pub use crate::shared::Shared;
+pub use crate::warnings::Warnings;

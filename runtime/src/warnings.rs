@@ -12,18 +12,20 @@ pub(crate) type Handler = Arc<dyn Fn(&Warning) + Send + Sync>;
 
 /// Hands on each warning of a text that is new to it.
 #[derive(Default)]
-pub(crate) struct Warnings {
+pub struct Warnings {
     heard: Mutex<Heard>,
     handler: Option<Handler>,
 }
 
 impl Warnings {
-    pub(crate) fn to(handler: Handler) -> Self {
+    /// Each text once, to a handler.
+    pub fn to(handler: Handler) -> Self {
         Self { handler: Some(handler), ..Self::default() }
     }
 
     /// Looks for warnings in the headers of an answer to the request of this span.
-    pub(crate) fn hear(&self, headers: &HeaderMap, span: &Span) {
+    /// What the headers of an answer warn of; `span` is that of the request.
+    pub fn hear(&self, headers: &HeaderMap, span: &Span) {
         if !headers.contains_key(header::WARNING) {
             return;
         }

@@ -1,6 +1,10 @@
 //! The verbs of one type of object.
 
+mod logs;
 mod read;
+mod review;
+mod subresource;
+mod wait;
 mod watch;
 mod write;
 
@@ -12,8 +16,11 @@ use http::Request;
 
 use crate::Client;
 
+pub use logs::{LogBytes, LogText, Logs};
 pub use read::{Get, List, Objects};
-pub use watch::{Watch, WatchIter, WatchStop};
+pub use subresource::{Evict, SetReplicas, Subresource, SubresourceWrite};
+pub use wait::WaitRequest;
+pub use watch::{Watch, WatchIter};
 pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
 
 /// The objects of one type, in one namespace or in all. Cheap to clone.

@@ -1,6 +1,7 @@
 //! Objects, and lists of them: whole, by page and as iterators.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use cloudcoil_core::{
@@ -126,6 +127,23 @@ impl<K: Resource> List<K> {
     /// As [`Get::send`]; one for which [`is_expired`](Error::is_expired) holds when the continue token is too old.
     pub fn page(&self) -> Result<ResourceList<K>, Error> {
         page(&self.api, &self.params)
+    }
+
+    /// Only the metadata of the objects, as `PartialObjectMetadata`.
+    pub fn metadata(self) -> List<Unstructured> {
+        let Api { client, requests, .. } = self.api;
+        let api = Api { client, requests: requests.viewed(View::Metadata), kind: PhantomData };
+        List { api, params: self.params }
+    }
+
+    /// Reads the objects as the server prints them: all pages, unless there is a [`limit`](Self::limit), which makes it the
+    /// one page that its [token](Table::continue_token) goes on from.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page).
+    pub fn table(self) -> Result<Table, Error> {
+        let requests = self.api.requests.clone().viewed(View::Table);
+        Table::decode(&self.api.client.request(requests.list(&self.params)?)?)
     }
 
     /// Reads all pages. Fails if one object does not fit its type: use a loop or [`page`](List::page) to have the others.

@@ -10,8 +10,9 @@ use cloudcoil_runtime::parts::item;
 
 use crate::Api;
 use crate::clock::seed;
-use crate::driver::{Commands, Driver, Mailbox, Turn};
+use crate::driver::{Driver, Mailbox, Turn};
 use crate::group::Member;
+use crate::stop::{Stop, StopHandle};
 
 /// A watch: loop over its events.
 ///
@@ -76,7 +77,7 @@ impl<K: Resource> Watch<K> {
     pub fn iter(self) -> WatchIter<K> {
         let machine = ListWatch::new(self.config, 0, seed());
         let mailbox = Mailbox::new();
-        let stop = WatchStop(mailbox.commands());
+        let stop = StopHandle::new(mailbox.commands());
         let given_up = stop.clone();
         let member = self.api.client.member(move || given_up.stop());
         let driver = Some(Driver::new(machine, &self.api.client, mailbox));
@@ -98,12 +99,10 @@ impl<K: Resource> IntoIterator for Watch<K> {
 pub struct WatchIter<K> {
     /// Until the watch ends.
     driver: Option<Driver<ListWatch, Stop>>,
-    stop: WatchStop,
+    stop: StopHandle,
     _member: Option<Member>,
     kind: PhantomData<fn() -> K>,
 }
-
-struct Stop;
 
 impl<K> WatchIter<K> {
     /// Ends the watch from another thread, however it is blocked.
@@ -123,7 +122,7 @@ impl<K> WatchIter<K> {
     ///     events.count()
     /// }
     /// ```
-    pub fn stop_handle(&self) -> WatchStop {
+    pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
     }
 }
@@ -155,23 +154,5 @@ impl<K: Resource> Iterator for WatchIter<K> {
 impl<K> std::fmt::Debug for WatchIter<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WatchIter").field("ended", &self.driver.is_none()).finish_non_exhaustive()
-    }
-}
-
-/// Ends a watch from another thread; cheap to clone. See [`WatchIter::stop_handle`].
-#[derive(Clone)]
-pub struct WatchStop(Commands<Stop>);
-
-impl WatchStop {
-    /// Ends the watch: no event comes any more, and its connection is closed, at once if it is waited for an event. What
-    /// was received before is still said.
-    pub fn stop(&self) {
-        self.0.send(Stop);
-    }
-}
-
-impl std::fmt::Debug for WatchStop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WatchStop")
     }
 }

@@ -33,6 +33,8 @@ macro_rules! write_options {
     };
 }
 
+pub(super) use write_options;
+
 /// Options that every deletion has.
 macro_rules! delete_options {
     () => {
@@ -55,6 +57,8 @@ macro_rules! delete_options {
         }
     };
 }
+
+pub(super) use delete_options;
 
 /// A creation.
 #[derive(Debug)]
@@ -130,8 +134,8 @@ impl<K: Resource> PatchRequest<K> {
         Self { api, name: name.to_owned(), patch, subresource: None, params: PatchParams::default() }
     }
 
-    /// Patch only this part of the object, such as `status` or `scale`. The object answers, so a subresource of another
-    /// type needs [`Client::request`](crate::Client::request).
+    /// Patch only this part of the object, such as `status` or `scale`. The object answers, so for a subresource of another
+    /// type take [`Api::subresource`].
     pub fn subresource(mut self, subresource: impl Into<String>) -> Self {
         self.subresource = Some(subresource.into());
         self

@@ -5,6 +5,7 @@ mod common;
 mod controller;
 mod http1;
 mod informer;
+mod more_verbs;
 mod tls;
 mod verbs;
 mod watch;

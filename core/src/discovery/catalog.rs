@@ -1,6 +1,7 @@
 //! What a server serves.
 
 use std::fmt;
+use std::time::Duration;
 
 use http::HeaderValue;
 
@@ -28,6 +29,9 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// How long a catalog that is not complete is good enough, before the server is asked again.
+    pub const PARTIAL: Duration = Duration::from_secs(10);
+
     /// The groups, in the order in which a name is looked up in them.
     pub fn groups(&self) -> &[ApiGroup] {
         &self.groups

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudcoil_core::{Error, Predicate, Resource, WaitFor};
+use cloudcoil_core::{DecodeError, Error, Predicate, Resource, WaitFor};
 use futures_util::future::BoxFuture;
 
 use crate::Api;
@@ -49,6 +49,15 @@ pub struct Awaited<K> {
     pub predicate: String,
     /// The object for which it holds. Of one that is gone its last state, if any was seen.
     pub object: Option<K>,
+}
+
+impl<K: Resource> TryFrom<cloudcoil_core::Awaited> for Awaited<K> {
+    type Error = DecodeError;
+
+    fn try_from(awaited: cloudcoil_core::Awaited) -> Result<Self, DecodeError> {
+        let object = awaited.object.map(|object| object.decode()).transpose()?;
+        Ok(Self { predicate: awaited.predicate, object })
+    }
 }
 
 impl<K: Resource> WaitRequest<K> {
@@ -107,9 +116,7 @@ impl<K: Resource> WaitRequest<K> {
         if let Some(uid) = self.uid {
             wait = wait.uid(uid);
         }
-        let awaited = Driver::new(wait, client.port()).event().await?;
-        let object = awaited.object.map(|object| object.decode()).transpose()?;
-        Ok(Awaited { predicate: awaited.predicate, object })
+        Ok(Driver::new(wait, client.port()).event().await?.try_into()?)
     }
 }
 
