@@ -87,7 +87,8 @@ impl UnixTime {
 
     /// The same instant as a `jiff` timestamp, clamped to the years it can hold.
     pub fn timestamp(self) -> Timestamp {
-        let clamped = self.0.clamp(Timestamp::MIN.as_microsecond(), Timestamp::MAX.as_microsecond());
+        // The last second that it can hold cannot be made of microseconds with a fraction.
+        let clamped = self.0.clamp(Timestamp::MIN.as_microsecond(), Timestamp::MAX.as_second() * 1_000_000);
         Timestamp::from_microsecond(clamped).expect("clamped to the range of Timestamp")
     }
 }
@@ -138,5 +139,8 @@ mod tests {
         let time = UnixTime::from_micros(1_767_323_045_000_006);
         assert_eq!(time.to_rfc3339(), "2026-01-02T03:04:05Z");
         assert_eq!(time.to_rfc3339_micros(), "2026-01-02T03:04:05.000006Z");
+        for (micros, year) in [(i64::MAX, "9999-"), (i64::MIN, "-009999-")] {
+            assert!(UnixTime::from_micros(micros).to_rfc3339().starts_with(year));
+        }
     }
 }
