@@ -24,5 +24,5 @@ mod structural;
 mod table;
 
 #[cfg(feature = "listen")]
-pub use listen::{ListenError, ServerHandle, Tls, serve, serve_tls};
-pub use machine::{ApiServer, ServerConfig, ServerInput};
+pub use listen::{ClientCertificate, ListenError, ServerHandle, Tls, serve, serve_tls};
+pub use machine::{Anonymous, ApiServer, LogSource, Peer, ServerConfig, ServerInput, User};

@@ -1,7 +1,9 @@
 //! The server behind a port: one task owns the machine, connections talk to it through a channel.
 
+mod clients;
 mod connection;
 mod driver;
+mod signing;
 mod tls;
 
 use std::net::SocketAddr;
@@ -16,7 +18,7 @@ use crate::machine::{ApiServer, ServerConfig};
 use connection::accept;
 use driver::{Clock, Job, drive};
 
-pub use tls::Tls;
+pub use tls::{ClientCertificate, Tls};
 
 /// Serves plain HTTP, HTTP/1.1 and HTTP/2, on `listener` until the handle is shut down or dropped.
 ///
@@ -64,7 +66,7 @@ pub enum ListenError {
 pub struct ServerHandle {
     address: SocketAddr,
     token: Option<String>,
-    ca: Option<String>,
+    tls: Option<Tls>,
     jobs: mpsc::UnboundedSender<Job>,
     stop: watch::Sender<bool>,
     driver: JoinHandle<()>,
@@ -78,10 +80,9 @@ fn start(config: ServerConfig, listener: TcpListener, tls: Option<Tls>) -> Resul
     let server = ApiServer::new(config, clock.now());
     let (jobs, received) = mpsc::unbounded_channel();
     let (stop, stopped) = watch::channel(false);
-    let ca = tls.as_ref().map(|tls| tls.ca_pem().to_owned());
     let driver = tokio::spawn(drive(server, clock, received));
-    let acceptor = tokio::spawn(accept(listener, tls, jobs.clone(), stopped));
-    Ok(ServerHandle { address, token, ca, jobs, stop, driver, acceptor })
+    let acceptor = tokio::spawn(accept(listener, tls.clone(), jobs.clone(), stopped));
+    Ok(ServerHandle { address, token, tls, jobs, stop, driver, acceptor })
 }
 
 impl ServerHandle {
@@ -92,30 +93,51 @@ impl ServerHandle {
 
     /// The URL of the server.
     pub fn url(&self) -> String {
-        let scheme = if self.ca.is_some() { "https" } else { "http" };
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
     /// The certificate of the authority that signed the server's, in PEM; `None` without TLS.
     pub fn ca_pem(&self) -> Option<&str> {
-        self.ca.as_deref()
+        self.tls.as_ref().map(Tls::ca_pem)
     }
 
-    /// A kubeconfig for it, in YAML. It holds the token, if the server asks for one.
+    /// A kubeconfig for it, in YAML. It holds the token, if the server has one.
     pub fn kubeconfig(&self) -> String {
-        use base64::Engine;
-        let ca = self.ca.as_ref().map(|pem| base64::engine::general_purpose::STANDARD.encode(pem));
-        let ca = ca.map(|data| format!("    certificate-authority-data: {data}\n")).unwrap_or_default();
-        let user = match &self.token {
-            Some(token) => format!("\n    token: {}", serde_json::Value::from(token.as_str())),
-            None => " {}".to_owned(),
-        };
+        match &self.token {
+            Some(token) => self.kubeconfig_with_token(token),
+            None => self.kubeconfig_for(" {}"),
+        }
+    }
+
+    /// A kubeconfig with this bearer token, in YAML.
+    pub fn kubeconfig_with_token(&self, token: &str) -> String {
+        self.kubeconfig_for(&format!("\n    token: {}", serde_json::Value::from(token)))
+    }
+
+    /// A kubeconfig with this client certificate, in YAML.
+    pub fn kubeconfig_with_certificate(&self, certificate: &ClientCertificate) -> String {
+        self.kubeconfig_for(&format!(
+            "\n    client-certificate-data: {}\n    client-key-data: {}",
+            base64(&certificate.certificate_pem),
+            base64(&certificate.key_pem)
+        ))
+    }
+
+    fn kubeconfig_for(&self, user: &str) -> String {
+        let ca = self.ca_pem().map(|pem| format!("    certificate-authority-data: {}\n", base64(pem)));
+        let ca = ca.unwrap_or_default();
         format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: cloudcoil\n  cluster:\n    server: {url}\n{ca}users:\n- name: \
              cloudcoil\n  user:{user}\ncontexts:\n- name: cloudcoil\n  context:\n    cluster: cloudcoil\n    user: \
              cloudcoil\n    namespace: default\ncurrent-context: cloudcoil\n",
             url = self.url()
         )
+    }
+
+    /// What makes certificates for clients; `None` without TLS.
+    pub const fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
     }
 
     /// Runs `action` on the machine, between two requests, and answers what it answers; `None` if the server has ended.
@@ -137,7 +159,7 @@ impl ServerHandle {
 
     /// Ends every watch, lets requests finish, and closes all connections.
     pub async fn shutdown(mut self) {
-        let _ = self.with(|server, _, out| server.close_watches(out)).await;
+        let _ = self.with(|server, _, out| server.close_streams(out)).await;
         let _ = self.stop.send(true);
         // Connections that do not end in time are cut off with the acceptor.
         let _ = (&mut self.acceptor).await;
@@ -151,4 +173,9 @@ impl Drop for ServerHandle {
         self.acceptor.abort();
         self.driver.abort();
     }
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine;
+    base64::engine::general_purpose::STANDARD.encode(text)
 }

@@ -27,7 +27,7 @@ fn a_new_object_gets_what_the_server_gives_it() {
     assert_eq!(metadata["resourceVersion"], world.server.revision().to_string());
     assert_eq!(metadata["uid"].as_str().map(str::len), Some(36));
     assert_ne!(metadata["uid"], "mine");
-    for absent in ["generation", "deletionTimestamp", "labels", "generateName"] {
+    for absent in ["deletionTimestamp", "labels", "generateName"] {
         assert!(metadata.get(absent).is_none(), "{absent}");
     }
     assert_eq!(world.get(&format!("{MAPS}/a")), (200, created));
@@ -457,7 +457,7 @@ fn a_pod_is_bound_and_evicted_within_its_budget() {
     let pod =
         json!({"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     world.create(pods, pod);
-    assert_eq!(world.get(&format!("{pods}/p/log")).1["message"], "pod p does not have a host assigned");
+    assert_eq!(world.get(&format!("{pods}/p/log")).0, 204);
     world.create(&format!("{pods}/p/binding"), json!({"metadata": {"name": "p"}, "target": {"name": "n1"}}));
     let again = world.call("POST", &format!("{pods}/p/binding"), Some(json!({"target": {"name": "n2"}})));
     assert_eq!(again.0, 409);
@@ -470,9 +470,21 @@ fn a_pod_is_bound_and_evicted_within_its_budget() {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     assert_eq!(refusal(&evicted), (429, "TooManyRequests", message));
     assert_eq!(evicted.1["details"]["causes"][0]["reason"], "DisruptionBudget");
-    world.patch(&format!("{budgets}/b/status"), json!({"status": {"disruptionsAllowed": 1}}));
+    world.patch(&format!("{budgets}/b/status"), json!({"status": {"disruptionsAllowed": 1, "observedGeneration": 1}}));
     world.create(&format!("{pods}/p/eviction"), json!({"metadata": {"name": "p"}}));
-    assert!(!world.exists(&format!("{pods}/p")));
+    let pod = world.get(&format!("{pods}/p")).1;
+    assert_eq!(
+        (&pod["metadata"]["deletionGracePeriodSeconds"], &pod["metadata"]["generation"]),
+        (&json!(30), &json!(2))
+    );
+    assert_eq!(pod["status"]["conditions"][1]["reason"], "EvictionByEvictionAPI");
+    let budget = world.get(&format!("{budgets}/b")).1;
+    assert_eq!(budget["status"]["disruptionsAllowed"], 0);
+    assert!(budget["status"]["disruptedPods"]["p"].is_string());
+    world.wait(std::time::Duration::from_secs(29));
+    assert!(world.exists(&format!("{pods}/p")));
+    world.wait(std::time::Duration::from_secs(2));
+    assert!(!world.exists(&format!("{pods}/p")), "its time is over");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame, Incoming};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 
 use super::driver::{Head, Job};
 use super::tls::Tls;
-use crate::machine::BODY_LIMIT;
+use crate::machine::{BODY_LIMIT, Peer};
 
 /// Takes connections until told to stop, then lets those that are open finish.
 pub(super) async fn accept(
@@ -58,23 +58,41 @@ async fn serve_connection(
     // Small frames of a watch are sent when they are there.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => serve_stream(TokioIo::new(stream), jobs, stopped).await,
+        None => serve_stream(TokioIo::new(stream), None, jobs, stopped).await,
         Some(tls) => {
             let handshake = tokio::time::timeout(HANDSHAKE, tls.acceptor().accept(stream)).await;
             // A client that does not trust the certificate ends the handshake: nothing to serve then.
             if let Ok(Ok(stream)) = handshake {
-                serve_stream(TokioIo::new(stream), jobs, stopped).await;
+                let peer = tls.peer(stream.get_ref().1.peer_certificates());
+                serve_stream(TokioIo::new(stream), peer, jobs, stopped).await;
             }
         }
     }
 }
 
-async fn serve_stream<I>(io: I, jobs: mpsc::UnboundedSender<Job>, mut stopped: watch::Receiver<bool>)
-where
+async fn serve_stream<I>(
+    io: I,
+    peer: Option<Peer>,
+    jobs: mpsc::UnboundedSender<Job>,
+    mut stopped: watch::Receiver<bool>,
+) where
     I: hyper::rt::Read + hyper::rt::Write + Unpin + 'static,
 {
-    let builder = Builder::new(TokioExecutor::new());
-    let service = service_fn(move |request| answer(request, jobs.clone()));
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .max_header_list_size(HEADERS)
+        .max_concurrent_streams(STREAMS);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        answer(request, jobs.clone())
+    });
     let mut connection = std::pin::pin!(builder.serve_connection(io, service));
     tokio::select! {
         // A connection that breaks is the client's affair.
@@ -92,10 +110,11 @@ async fn answer(
 ) -> Result<Response<AnswerBody>, Infallible> {
     let (parts, body) = request.into_parts();
     // One byte over the limit is enough for the machine to refuse the body in its own words.
-    let body = match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Bytes::from(vec![0; BODY_LIMIT + 1]),
-        Err(_) => return Ok(AnswerBody::nothing(StatusCode::BAD_REQUEST)),
+    let body = match tokio::time::timeout(BODY, Limited::new(body, BODY_LIMIT).collect()).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => Bytes::from(vec![0; BODY_LIMIT + 1]),
+        Ok(Err(_)) => return Ok(AnswerBody::nothing(StatusCode::BAD_REQUEST)),
+        Err(_) => return Ok(AnswerBody::nothing(StatusCode::REQUEST_TIMEOUT)),
     };
     let (head, headed) = oneshot::channel();
     let _ = jobs.send(Job::Answer { request: Request::from_parts(parts, body).into(), head });
@@ -154,3 +173,18 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long a connection may stay without a request, and a request without the end of its head.
+const IDLE: Duration = Duration::from_secs(180);
+
+/// How long the body of a request may take.
+const BODY: Duration = Duration::from_secs(60);
+
+/// How often a connection that is silent is asked whether it lives, and how long it may take to say so.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The longest head of a request over HTTP/2, in bytes.
+const HEADERS: u32 = 1 << 20;
+
+/// How many requests may be open at once on a connection over HTTP/2.
+const STREAMS: u32 = 250;

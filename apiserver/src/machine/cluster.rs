@@ -7,15 +7,18 @@ use cloudcoil_core::{Now, Random};
 use http::{HeaderMap, Method};
 use serde_json::{Map, Value};
 
+use super::access::Access;
 use super::catalog::{Catalog, Resource, Subresource};
 use super::config::ServerConfig;
 use super::controllers::NAMESPACES;
 use super::errors::{Outcome, Refusal, method_not_supported};
+use super::logs::Logs;
 use super::media::{self, Form};
 use super::object::{self, Draft, Object};
 use super::reply::Reply;
 use super::route::{Query, Target};
 use super::store::{Change, Key, Store, key};
+use super::user::User;
 use crate::kinds::Kinds;
 
 /// What is stored and served, and how it is written.
@@ -25,8 +28,10 @@ pub(crate) struct Cluster {
     pub(crate) catalog: Catalog,
     pub(crate) store: Store,
     pub(crate) random: Random,
-    /// The token that lets in, for reviews.
-    pub(crate) token: Option<String>,
+    /// Whom the server lets in.
+    pub(crate) access: Access,
+    /// What containers have written.
+    pub(crate) logs: Logs,
     /// The certificate that namespaces are told to trust.
     pub(crate) root_ca: String,
     /// The revision at which the cache that serves watches and unversioned reads stands still, if it does.
@@ -44,6 +49,8 @@ pub(crate) struct Call<'a> {
     pub(crate) query: &'a Query,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a Bytes,
+    /// Who asks.
+    pub(crate) user: &'a User,
 }
 
 impl<'a> Call<'a> {
@@ -76,7 +83,8 @@ impl Cluster {
             kinds: Arc::clone(&config.kinds),
             store: Store::new(config.history),
             random: Random::new(config.seed),
-            token: config.token.clone(),
+            access: Access::new(config),
+            logs: Logs::default(),
             root_ca: config.root_ca.clone(),
             frozen: None,
             changes: Vec::new(),
@@ -91,10 +99,10 @@ impl Cluster {
         let named = call.target.name.is_some();
         let placed = call.target.namespace.is_some() == call.resource.is_namespaced();
         match *method {
-            Method::GET | Method::HEAD if call.target.watch => self.watch(call),
-            Method::GET | Method::HEAD if named && placed => self.get(call),
-            Method::GET | Method::HEAD if call.query.flag("watch") && !named => self.watch(call),
-            Method::GET | Method::HEAD if !named => self.list(call),
+            Method::GET if call.target.watch => self.watch(call),
+            Method::GET if named && placed => self.get(call),
+            Method::GET if call.query.flag("watch") && !named => self.watch(call),
+            Method::GET if !named => self.list(call),
             Method::POST if !named && placed && call.resource.is("", "bindings") => self.bind(call),
             Method::POST if !named && placed => self.review(call).unwrap_or_else(|| self.create(call)),
             Method::PUT if named && placed => self.replace(call),
@@ -114,7 +122,7 @@ impl Cluster {
             });
         };
         let verb = match *method {
-            Method::GET | Method::HEAD => "get",
+            Method::GET => "get",
             Method::POST => "create",
             Method::PUT => "update",
             Method::PATCH => "patch",
@@ -131,9 +139,9 @@ impl Cluster {
             ("scale", verb) => self.scale(call, verb),
             ("binding", "create") => self.bind(call),
             ("eviction", "create") => self.evict(call),
-            ("log" | "exec" | "attach" | "portforward" | "proxy", _) if call.resource.is("", "pods") => {
-                self.connect(call)
-            }
+            ("log", "get") => self.log(call),
+            ("token", "create") => self.create_token(call),
+            ("exec" | "attach" | "portforward" | "proxy", _) if call.resource.is("", "pods") => self.connect(call),
             ("finalize", "update") => self.replace(call),
             _ => Err(method_not_supported(call.resource, verb)),
         }

@@ -1,9 +1,11 @@
 //! How a server is set up.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::user::{Anonymous, User};
 use crate::kinds::Kinds;
 
 /// How a server is set up; made with struct update syntax over [`Default`].
@@ -14,8 +16,13 @@ pub struct ServerConfig {
     pub kinds: Arc<Kinds>,
     /// Where uids, generated names and jitter come from: the same seed gives the same ones.
     pub seed: u64,
-    /// The bearer token that every request must carry, but for those after the server's health. `None` lets all in.
+    /// The bearer token of user `admin`, who may do everything.
     pub token: Option<String>,
+    /// The users that other bearer tokens stand for, by token.
+    pub users: BTreeMap<String, User>,
+    /// What becomes of requests that bring no credentials. `None` lets them do everything as long as there are neither
+    /// a token nor users, and refuses them otherwise.
+    pub anonymous: Option<Anonymous>,
     /// The certificate, in PEM, that the ConfigMap `kube-root-ca.crt` of every namespace holds.
     pub root_ca: String,
     /// How many writes are remembered: older resource versions answer 410.
@@ -36,6 +43,8 @@ impl Default for ServerConfig {
             kinds: Arc::new(Kinds::builtin()),
             seed: 0,
             token: None,
+            users: BTreeMap::new(),
+            anonymous: None,
             root_ca: String::new(),
             history: 10_000,
             bookmark_interval: Duration::from_secs(60),
@@ -46,12 +55,14 @@ impl Default for ServerConfig {
     }
 }
 
-/// Without the token.
+/// Without the tokens.
 impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerConfig")
             .field("seed", &self.seed)
             .field("token", &self.token.as_ref().map(|_| "***"))
+            .field("users", &self.users.values().collect::<Vec<_>>())
+            .field("anonymous", &self.anonymous)
             .field("history", &self.history)
             .field("bookmark_interval", &self.bookmark_interval)
             .field("watch_timeout", &self.watch_timeout)

@@ -8,6 +8,8 @@ use cloudcoil_core::{Now, Time};
 use serde_json::Value;
 
 use super::cluster::Cluster;
+use super::delete::DeleteOptions;
+use super::logs::PODS;
 use super::object::{self, Object};
 use super::store::{Change, Key, Place};
 
@@ -34,6 +36,8 @@ pub(crate) enum Work {
     Equip(Key),
     /// A custom resource definition.
     Definition(Key),
+    /// A pod whose time to end is over. There is no kubelet that would end it.
+    Pod(Key),
 }
 
 /// Who owns whom, by uid.
@@ -95,11 +99,18 @@ impl Controllers {
     }
 
     fn plan(&mut self, now: Now, work: Work) {
-        if !self.due.contains_key(&work) {
-            let at = now.mono + self.delay;
-            self.agenda.insert((at, work.clone()));
-            self.due.insert(work, at);
-        }
+        self.plan_at(now.mono + self.delay, work);
+    }
+
+    /// Plans work for `at`, or leaves it where it is planned sooner.
+    fn plan_at(&mut self, at: Time, work: Work) {
+        match self.due.get(&work) {
+            Some(due) if *due <= at => return,
+            Some(due) => self.agenda.remove(&(*due, work.clone())),
+            None => false,
+        };
+        self.agenda.insert((at, work.clone()));
+        self.due.insert(work, at);
     }
 
     /// Hears of a write, and plans what follows from it.
@@ -128,6 +139,12 @@ impl Controllers {
         let at = (Arc::clone(&change.place), Arc::clone(&change.key));
         if !owner_uids(after).is_empty() {
             self.plan(now, Work::Dependent(at.0.clone(), at.1.clone()));
+        }
+        if &*change.place == PODS && object::grace(after.fields()) > 0 {
+            let ends = object::time(after.meta("deletionTimestamp")).unwrap_or(now.wall);
+            let left = ends.as_micros().saturating_sub(now.wall.as_micros());
+            let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
+            self.plan_at(now.mono + left.max(self.delay), Work::Pod(Arc::clone(&change.key)));
         }
         let finalizers = object::texts(after.fields(), "finalizers");
         if after.is_deleting() && finalizers.iter().any(|name| matches!(*name, "orphan" | "foregroundDeletion")) {
@@ -176,6 +193,19 @@ impl Cluster {
             Work::Namespace(name) => self.empty_namespace(now, name),
             Work::Equip(name) => self.equip_namespace(now, name),
             Work::Definition(name) => self.look_at_definition(now, name),
+            Work::Pod(key) => self.end_pod(now, key),
+        }
+    }
+
+    /// Deletes a pod whose time to end is over.
+    fn end_pod(&mut self, now: Now, key: &Key) {
+        let Some(pods) = self.catalog.at(PODS).cloned() else { return };
+        let Some(pod) = self.store.get(PODS, key) else { return };
+        // One of the same name may have come since.
+        let over = pod.is_deleting() && object::time(pod.meta("deletionTimestamp")).is_none_or(|at| at <= now.wall);
+        if over {
+            let options = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+            let _ = self.delete_object(now, &pods, key, &options.with_uid(pod.uid()));
         }
     }
 

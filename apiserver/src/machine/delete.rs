@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cloudcoil_core::{Now, Status};
+use cloudcoil_core::{Now, Status, UnixTime};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::body;
 use super::catalog::Resource;
 use super::cluster::{Call, Cluster};
 use super::definitions;
-use super::errors::{Fault, Outcome, bad_request, conflict, forbidden, not_found, render};
+use super::errors::{Fault, Outcome, bad_request, conflict, forbidden, not_found, not_registered, render};
 use super::object::{self, Draft, Object, set_meta};
 use super::pages::{Page, check_write, refuse_options};
 use super::present::View;
@@ -70,8 +70,7 @@ impl DeleteOptions {
                 ..Self::default()
             }
         } else {
-            let whole = body::read(kinds, call, ("", "v1", "DeleteOptions"))?;
-            serde_json::from_value(Value::Object(whole)).map_err(|error| bad_request(error.to_string()))?
+            Self::of_body(kinds, call)?
         };
         if call.query.dry_run() {
             options.dry_run = Some(vec!["All".to_owned()]);
@@ -80,7 +79,28 @@ impl DeleteOptions {
         Ok(options)
     }
 
-    fn check(&self) -> Outcome<()> {
+    fn of_body(kinds: &Kinds, call: &Call<'_>) -> Outcome<Self> {
+        let whole = body::read(kinds, call, ("", "v1", "DeleteOptions"))?;
+        let text = |field| whole.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (kind, version) = (text("kind"), text("apiVersion"));
+        if !matches!(kind, "" | "DeleteOptions") {
+            return Err(not_registered(kind, version));
+        }
+        Self::of_value(Value::Object(whole))
+    }
+
+    /// The options as JSON has them; whether they make sense is for [`check`](Self::check) to say.
+    pub(crate) fn of_value(value: Value) -> Outcome<Self> {
+        let grace = value.get("gracePeriodSeconds").filter(|grace| !grace.is_null() && !grace.is_i64());
+        if let Some(grace) = grace {
+            let found = body::type_name(grace);
+            let field = "DeleteOptions.gracePeriodSeconds of type int64";
+            return Err(bad_request(format!("json: cannot unmarshal {found} into Go struct field {field}")));
+        }
+        serde_json::from_value(value).map_err(|error| bad_request(error.to_string()))
+    }
+
+    pub(crate) fn check(&self) -> Outcome<()> {
         let mut faults = Vec::new();
         if self.propagation_policy.is_some() && self.orphan_dependents.is_some() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
@@ -102,7 +122,7 @@ impl DeleteOptions {
         refuse_options("DeleteOptions", &faults)
     }
 
-    fn is_dry_run(&self) -> bool {
+    pub(crate) fn is_dry_run(&self) -> bool {
         self.dry_run.iter().flatten().any(|value| value == "All")
     }
 
@@ -176,19 +196,30 @@ impl Cluster {
             definitions::mark(&mut new, now);
             return Ok(Deleted::Kept(self.keep(resource, key, &old, new, options)));
         }
-        if strategy::is_finalized(resource, &new) {
-            if options.is_dry_run() {
-                return Ok(Deleted::Gone(old));
+        let grace = if resource.is("", "pods") { Grace::of_pod(now, &old, options) } else { Grace::Without };
+        let lasts = match grace {
+            Grace::Pending => return Ok(Deleted::Kept(old)),
+            Grace::Without => false,
+            Grace::Until { at, seconds } => {
+                mark(&mut new, at, seconds);
+                seconds > 0
             }
-            if resource.is("", "pods") && !old.is_deleting() {
+        };
+        if strategy::is_finalized(resource, &new) && !lasts {
+            if options.is_dry_run() {
+                let shown = if grace == Grace::Without { old } else { Object::new(new, old.revision()) };
+                return Ok(Deleted::Gone(shown));
+            }
+            if grace != Grace::Without {
                 // Whoever watches sees a pod end before it goes.
-                mark(&mut new, now);
                 self.put(resource, key, new);
             }
             let gone = self.remove(resource, key).expect("it was there a moment ago");
             return Ok(Deleted::Gone(gone));
         }
-        mark(&mut new, now);
+        if grace == Grace::Without {
+            mark(&mut new, now.wall, 0);
+        }
         Ok(Deleted::Kept(self.keep(resource, key, &old, new, options)))
     }
 
@@ -208,7 +239,7 @@ impl Cluster {
     }
 }
 
-fn check_preconditions(resource: &Resource, old: &Object, options: &DeleteOptions) -> Outcome<()> {
+pub(crate) fn check_preconditions(resource: &Resource, old: &Object, options: &DeleteOptions) -> Outcome<()> {
     let Some(Preconditions { uid, resource_version }) = &options.preconditions else { return Ok(()) };
     if let Some(uid) = uid.as_deref().filter(|uid| *uid != old.uid()) {
         let why = format!(
@@ -264,15 +295,74 @@ fn orphans_by_default(resource: &Resource) -> bool {
     resource.is("batch", "jobs") || resource.is("", "replicationcontrollers")
 }
 
-/// Marks an object as being deleted, since now unless it is already.
-fn mark(new: &mut Draft, now: Now) {
+/// Marks an object as being deleted at `at`; one that is being deleted already keeps its time, unless it has some left.
+fn mark(new: &mut Draft, at: UnixTime, seconds: i64) {
+    let left = object::grace(new) > 0;
     if !object::is_deleting(new) {
         if let Some(generation) = object::meta_value(new, "generation").and_then(Value::as_i64) {
             set_meta(new, "generation", Some(json!(generation + 1)));
         }
-        set_meta(new, "deletionTimestamp", Some(Value::from(now.wall.to_rfc3339())));
+        set_meta(new, "deletionTimestamp", Some(Value::from(at.to_rfc3339())));
+    } else if left {
+        set_meta(new, "deletionTimestamp", Some(Value::from(at.to_rfc3339())));
     }
-    set_meta(new, "deletionGracePeriodSeconds", Some(json!(0)));
+    set_meta(new, "deletionGracePeriodSeconds", Some(json!(seconds)));
+}
+
+/// What time a pod has to end:
+/// <https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-termination>.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Grace {
+    /// It is ending already, and sooner than is asked for.
+    Pending,
+    /// It ends by then.
+    Until { at: UnixTime, seconds: i64 },
+    /// There is nothing to wait for.
+    Without,
+}
+
+impl Grace {
+    fn of_pod(now: Now, old: &Object, options: &DeleteOptions) -> Self {
+        // No time is less than none, which means at once.
+        let asked = options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+        let until = |from: i64, seconds: i64| {
+            let at = from.saturating_add(seconds.saturating_mul(MICROS));
+            // What is asked of a pod may not end after all time.
+            Self::Until { at: UnixTime::from_micros(at.clamp(0, LATEST)), seconds }
+        };
+        if !old.is_deleting() {
+            return until(now.wall.as_micros(), Self::seconds(old, asked));
+        }
+        let left = object::grace(old.fields());
+        match asked {
+            _ if left <= 0 => Self::Without,
+            Some(seconds) if seconds < left => {
+                let begun = object::time(old.meta("deletionTimestamp")).unwrap_or(now.wall).as_micros()
+                    - left.saturating_mul(MICROS);
+                match until(begun, seconds) {
+                    Self::Until { at, seconds } if at < now.wall => {
+                        Self::Until { at: now.wall, seconds: seconds.min(1) }
+                    }
+                    until => until,
+                }
+            }
+            _ => Self::Pending,
+        }
+    }
+
+    /// How long a pod may take that is asked to end now.
+    fn seconds(old: &Object, asked: Option<i64>) -> i64 {
+        let fields = old.fields();
+        let own = object::at(fields, &["spec", "terminationGracePeriodSeconds"]).and_then(Value::as_i64);
+        let ended = matches!(object::text_at(fields, &["status", "phase"]), "Failed" | "Succeeded");
+        if ended || object::text_at(fields, &["spec", "nodeName"]).is_empty() {
+            return 0;
+        }
+        match asked.or(own).unwrap_or(0) {
+            negative if negative < 0 => 1,
+            seconds => seconds,
+        }
+    }
 }
 
 fn deleted_status(resource: &Resource, object: &Object) -> Value {
@@ -287,3 +377,8 @@ fn deleted_status(resource: &Resource, object: &Object) -> Value {
 
 /// The namespaces that a cluster cannot be without.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
+const MICROS: i64 = 1_000_000;
+
+/// Almost the end of the year 9999, in microseconds: the last time that can be written.
+const LATEST: i64 = 253_402_207_200 * MICROS;

@@ -7,6 +7,7 @@ use cloudcoil_core::status::{StatusCause, StatusDetails};
 use serde_json::{Map, Value, json};
 
 use super::catalog::Resource;
+use super::route::Target;
 use crate::managed::{Conflict, path_text};
 
 /// Why a request is refused.
@@ -28,6 +29,12 @@ fn about(mut refusal: Refusal, resource: &Resource, name: &str) -> Refusal {
 
 pub(crate) fn not_found(resource: &Resource, name: &str) -> Refusal {
     about(refusal(404, "NotFound", format!("{} {} not found", resource.qualified(), quote(name))), resource, name)
+}
+
+/// A body is of a type that does not belong here.
+pub(crate) fn not_registered(kind: &str, version: &str) -> Refusal {
+    let (kind, version) = (quote(kind), quote(version));
+    bad_request(format!("no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""))
 }
 
 /// A namespace that a write needs is not there.
@@ -84,6 +91,16 @@ pub(crate) fn apply_conflict(conflicts: &[Conflict]) -> Refusal {
     refusal
 }
 
+/// As [`conflict`], where the API server names the kind and not the resource.
+pub(crate) fn conflict_of_kind(group: &str, kind: &str, name: &str, why: &str) -> Refusal {
+    let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    let message = format!("Operation cannot be fulfilled on {qualified} {}: {why}", quote(name));
+    let mut refusal = refusal(409, "Conflict", message);
+    (refusal.details.name, refusal.details.group) = (name.to_owned(), group.to_owned());
+    refusal.details.kind = kind.to_owned();
+    refusal
+}
+
 /// The object was changed between reading and writing.
 pub(crate) fn modified(resource: &Resource, name: &str) -> Refusal {
     let why = "the object has been modified; please apply your changes to the latest version and try again";
@@ -97,6 +114,40 @@ pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Refusal {
         format!("{} {} is forbidden: {why}", resource.qualified(), quote(name))
     };
     about(refusal(403, "Forbidden", message), resource, name)
+}
+
+/// A user may not do this to a resource.
+pub(crate) fn forbidden_verb(target: &Target, user: &str, verb: &str) -> Refusal {
+    let Target { group, plural, name, subresource, namespace, .. } = target;
+    let resource = match subresource {
+        Some(subresource) => format!("{plural}/{subresource}"),
+        None => plural.clone(),
+    };
+    // A namespace is in itself.
+    let own = || name.as_ref().filter(|_| plural == "namespaces" && group.is_empty());
+    let namespace = namespace.as_ref().or_else(own);
+    let place = match namespace {
+        Some(namespace) => format!("in the namespace {}", quote(namespace)),
+        None => "at the cluster scope".to_owned(),
+    };
+    let qualified = if group.is_empty() { plural.clone() } else { format!("{plural}.{group}") };
+    let about = name.as_ref().map(|name| format!(" {}", quote(name))).unwrap_or_default();
+    let message = format!(
+        "{qualified}{about} is forbidden: User {} cannot {verb} resource {} in API group {} {place}",
+        quote(user),
+        quote(&resource),
+        quote(group)
+    );
+    let mut refusal = refusal(403, "Forbidden", message);
+    refusal.details.name = name.clone().unwrap_or_default();
+    refusal.details.group = group.clone();
+    refusal.details.kind = plural.clone();
+    refusal
+}
+
+/// A user may not do this to what is no resource.
+pub(crate) fn forbidden_path(why: &str) -> Refusal {
+    refusal(403, "Forbidden", format!("forbidden: {why}"))
 }
 
 pub(crate) fn bad_request(message: impl Into<String>) -> Refusal {
@@ -192,12 +243,18 @@ pub(crate) fn version_too_large(asked: u64, current: u64, retry_after: u32) -> R
     refusal
 }
 
-/// A pod cannot be evicted now: its disruption budget has no room.
-pub(crate) fn disrupted(budget: &str, wanted: i64, healthy: i64) -> Refusal {
+/// A pod cannot be evicted now, for its disruption budget has no room.
+pub(crate) fn disrupted(why: &str) -> Refusal {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     let mut refusal = refusal(429, "TooManyRequests", message);
-    let detail = format!("The disruption budget {budget} needs {wanted} healthy pods and has {healthy} currently");
-    refusal.details.causes = vec![cause("DisruptionBudget", &detail, "")];
+    refusal.details.causes = vec![cause("DisruptionBudget", why, "")];
+    refusal
+}
+
+/// A pod cannot be evicted before somebody has looked at its disruption budget.
+pub(crate) fn still_processed(budget: &str) -> Refusal {
+    let mut refusal = disrupted(&format!("The disruption budget {budget} is still being processed by the server."));
+    refusal.details.retry_after_seconds = 10;
     refusal
 }
 

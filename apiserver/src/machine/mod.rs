@@ -1,5 +1,7 @@
 //! The server as a pure machine: requests in, answers and streams of changes out.
 
+mod access;
+mod admission;
 mod apply;
 mod body;
 mod catalog;
@@ -13,7 +15,9 @@ mod definitions;
 mod delete;
 mod discovery;
 mod errors;
+mod eviction;
 mod garbage;
+mod logs;
 mod media;
 mod namespaces;
 mod object;
@@ -35,6 +39,8 @@ mod services;
 mod store;
 mod strategy;
 mod text;
+mod tokens;
+mod user;
 mod validation;
 mod validation_kinds;
 mod watch;
@@ -42,6 +48,8 @@ mod write;
 
 pub use config::ServerConfig;
 pub(crate) use errors::Fault;
+pub use logs::LogSource;
 #[cfg(feature = "listen")]
 pub(crate) use server::BODY_LIMIT;
 pub use server::{ApiServer, ServerInput};
+pub use user::{Anonymous, Peer, User};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cloudcoil_core::UnixTime;
 use serde_json::{Map, Value};
 
 /// An object without `apiVersion` and `kind`, which belong to the version it is served in.
@@ -126,6 +127,17 @@ pub(crate) fn texts<'a>(fields: &'a Draft, list: &str) -> Vec<&'a str> {
 
 pub(crate) fn is_deleting(fields: &Draft) -> bool {
     meta_value(fields, "deletionTimestamp").is_some()
+}
+
+/// How many seconds an object that is being deleted has left, as of when it was marked.
+pub(crate) fn grace(fields: &Draft) -> i64 {
+    meta_value(fields, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// A time as the metadata has it.
+pub(crate) fn time(text: &str) -> Option<UnixTime> {
+    let instant: jiff::Timestamp = text.parse().ok()?;
+    Some(UnixTime::from_micros(instant.as_microsecond()))
 }
 
 /// The list in a field, empty when there is none.

@@ -1,11 +1,16 @@
 //! Answers on their way out.
 
+use std::io::Write as _;
+
 use bytes::Bytes;
 use cloudcoil_core::{HttpEvent, Outbox, Ticket};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
 use super::errors::{Refusal, render};
+use super::logs::Follow;
 use super::watch::Subscription;
 
 /// What a request is answered with.
@@ -15,6 +20,8 @@ pub(crate) enum Reply {
     Body(Body),
     /// A stream of changes.
     Watch(Box<Subscription>),
+    /// The log of a container, which goes on.
+    Follow(Box<Follow>),
     /// Nothing yet: the answer needs a revision that is still to come.
     Wait { revision: u64, watches: bool },
 }
@@ -31,6 +38,8 @@ pub(crate) struct Body {
     pub(crate) retry_after: u32,
     /// What stands for the content, for clients that keep it.
     pub(crate) etag: Option<String>,
+    /// Whether the bytes are compressed.
+    pub(crate) compressed: bool,
 }
 
 impl Body {
@@ -39,7 +48,15 @@ impl Body {
     }
 
     pub(crate) fn text(code: u16, content_type: &'static str, text: impl Into<Bytes>) -> Self {
-        Self { code, content_type, bytes: text.into(), warnings: Vec::new(), retry_after: 0, etag: None }
+        Self {
+            code,
+            content_type,
+            bytes: text.into(),
+            warnings: Vec::new(),
+            retry_after: 0,
+            etag: None,
+            compressed: false,
+        }
     }
 
     /// What is answered when no such path exists.
@@ -50,6 +67,26 @@ impl Body {
     pub(crate) fn refusal(refusal: &Refusal) -> Self {
         let body = Self::json(refusal.code, &render(refusal));
         Self { retry_after: refusal.details.retry_after_seconds, ..body }
+    }
+
+    /// Adds to what kubectl prints as warnings.
+    pub(crate) fn remarked(mut self, remarks: Vec<String>) -> Self {
+        self.warnings.splice(..0, remarks);
+        self
+    }
+
+    /// Makes a long answer shorter for a client that can read it so.
+    pub(crate) fn compressed(mut self, request: &HeaderMap) -> Self {
+        let accepted = request.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let wanted = accepted.split(',').any(|one| one.trim() == "gzip");
+        if wanted && self.content_type.starts_with("application/json") && self.bytes.len() > COMPRESSED {
+            // A write to memory does not fail; if it did, the answer as it is would do.
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            if let Ok(bytes) = encoder.write_all(&self.bytes).and_then(|()| encoder.finish()) {
+                (self.bytes, self.compressed) = (bytes.into(), true);
+            }
+        }
+        self
     }
 
     /// Lets clients keep the answer; one that has it already is told so instead.
@@ -67,7 +104,9 @@ impl Body {
     pub(crate) fn send(self, ticket: Ticket, head_only: bool, out: &mut Outbox<HttpEvent>) {
         let status = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut headers = head(self.content_type);
-        if status != StatusCode::NOT_MODIFIED {
+        if status == StatusCode::NO_CONTENT {
+            headers.remove(header::CONTENT_TYPE);
+        } else if status != StatusCode::NOT_MODIFIED {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from(self.bytes.len()));
         }
         if let Some(etag) = self.etag.and_then(|etag| HeaderValue::from_str(&etag).ok()) {
@@ -75,12 +114,11 @@ impl Body {
             headers.insert(header::VARY, HeaderValue::from_static("Accept"));
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public"));
         }
-        for warning in self.warnings {
-            let text = format!("299 - {}", super::errors::quote(&warning));
-            if let Ok(value) = HeaderValue::from_str(&text) {
-                headers.append(header::WARNING, value);
-            }
+        if self.compressed {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         }
+        warn(&mut headers, &self.warnings);
         if self.retry_after > 0 {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(self.retry_after));
         }
@@ -99,6 +137,18 @@ pub(crate) fn head(content_type: &'static str) -> HeaderMap {
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private")),
     ])
 }
+
+/// Says warnings as the API server does.
+pub(crate) fn warn(headers: &mut HeaderMap, warnings: &[String]) {
+    for warning in warnings {
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", super::errors::quote(warning))) {
+            headers.append(header::WARNING, value);
+        }
+    }
+}
+
+/// From how many bytes on an answer is compressed, as at a real API server.
+const COMPRESSED: usize = 128 << 10;
 
 /// FNV-1a with 128 bits: the same text has the same hash in every build.
 fn fnv1a(bytes: &[u8]) -> u128 {

@@ -6,20 +6,24 @@ use bytes::Bytes;
 use cloudcoil_core::{
     Deadline, HttpEffect, HttpEvent, HttpRequest, Machine, Now, Outbox, ResourceType, Ticket, Time, Unstructured,
 };
-use http::{HeaderMap, Method, Request, Uri, header};
+use http::request::Parts;
+use http::{HeaderMap, Method, Request, header};
 use serde_json::Value;
 
+use super::access::{self, Attributes};
 use super::catalog::place;
 use super::cluster::{Call, Cluster, whole};
 use super::config::ServerConfig;
 use super::controllers::{Controllers, DEFINITIONS, Work};
 use super::discovery;
-use super::errors::{Outcome, no_such_path, too_large, unauthorized};
+use super::errors::{Outcome, no_such_path, too_large};
+use super::logs::{Followers, LogSource, LogWriter, PODS};
 use super::object::Draft;
 use super::openapi;
 use super::reply::{Body, Reply};
 use super::route::{Query, Route, Target, route};
 use super::store::key;
+use super::user::{Peer, User};
 use super::watch::{self, Pace, Waiting, Watches};
 
 /// A Kubernetes API server in memory.
@@ -47,6 +51,7 @@ pub struct ApiServer {
     config: ServerConfig,
     cluster: Cluster,
     watches: Watches,
+    followers: Followers,
     controllers: Controllers,
     waiting: BTreeMap<Ticket, Waiting>,
     /// When requests that wait give up.
@@ -86,7 +91,8 @@ impl ApiServer {
         let cluster = Cluster::new(&config);
         let (waiting, patience) = (BTreeMap::new(), BTreeSet::new());
         let controllers = Controllers::new(config.controller_delay);
-        let mut server = Self { config, cluster, watches: Watches::default(), controllers, waiting, patience };
+        let (watches, followers) = (Watches::default(), Followers::default());
+        let mut server = Self { config, cluster, watches, followers, controllers, waiting, patience };
         let mut nobody = Outbox::new();
         server.cluster.create_system_namespaces(now);
         server.settle(now, &mut nobody);
@@ -163,11 +169,59 @@ impl ApiServer {
         }
     }
 
+    /// Lets `token` stand for `user` from now on.
+    pub fn set_token(&mut self, token: &str, user: User) {
+        self.cluster.access.insert(token.to_owned(), user);
+    }
+
+    /// Lets a token stand for nobody any more, be it of a user or of a service account. Watches that it has opened go
+    /// on, as at a real API server. Whether it stood for anybody.
+    pub fn revoke_token(&mut self, token: &str) -> bool {
+        self.cluster.access.remove(token)
+    }
+
     /// Ends every watch, as a server that shuts down in order does.
     pub fn close_watches(&mut self, out: &mut Outbox<HttpEvent>) {
         for ticket in self.watches.tickets(None) {
             self.watches.close(ticket, out);
         }
+    }
+
+    /// Ends every watch and every stream of logs, as a server that shuts down in order does.
+    #[cfg(feature = "listen")]
+    pub(crate) fn close_streams(&mut self, out: &mut Outbox<HttpEvent>) {
+        self.close_watches(out);
+        self.followers.close_all(out);
+    }
+
+    /// Lets a container write `text` now, whether or not it is whole lines: whoever follows its log hears of it. Answers
+    /// whether there is such a container.
+    ///
+    /// ```
+    /// use cloudcoil_apiserver::{ApiServer, LogSource, ServerConfig};
+    /// use cloudcoil_core::{Now, Outbox};
+    ///
+    /// let mut server = ApiServer::new(ServerConfig::default(), Now::default());
+    /// let log = LogSource::new("default", "web", "nginx");
+    /// assert!(!server.append_log(Now::default(), &log, "ready\n", &mut Outbox::new()));
+    /// ```
+    pub fn append_log(&mut self, now: Now, source: &LogSource, text: &str, out: &mut Outbox<HttpEvent>) -> bool {
+        self.logs().append(now, source, text, out)
+    }
+
+    /// Ends a container's log: whoever follows it has heard all. Answers whether there is such a container.
+    pub fn finish_log(&mut self, source: &LogSource, out: &mut Outbox<HttpEvent>) -> bool {
+        self.logs().finish(source, out)
+    }
+
+    /// Begins a container's log anew, as when the container is restarted: what it has written so far is what
+    /// `previous` asks for. Answers whether there is such a container.
+    pub fn restart_log(&mut self, source: &LogSource, out: &mut Outbox<HttpEvent>) -> bool {
+        self.logs().restart(source, out)
+    }
+
+    fn logs(&mut self) -> LogWriter<'_> {
+        LogWriter { cluster: &mut self.cluster, followers: &mut self.followers }
     }
 
     /// How many watches are open.
@@ -178,29 +232,32 @@ impl ApiServer {
     fn request(&mut self, now: Now, ticket: Ticket, request: Request<Bytes>, out: &mut Outbox<HttpEvent>) {
         let (parts, body) = request.into_parts();
         let head_only = parts.method == Method::HEAD;
-        match self.respond(now, &parts.method, &parts.uri, &parts.headers, &body) {
-            Ok(Reply::Body(body)) => body.send(ticket, head_only, out),
+        let mut remarks: Vec<_> = access::remark(&parts.headers).into_iter().collect();
+        match self.respond(now, &parts, &body, &mut remarks) {
+            Ok(Reply::Body(body)) => body.remarked(remarks).compressed(&parts.headers).send(ticket, head_only, out),
             Ok(Reply::Watch(subscription)) => {
                 let lifetime = self.cluster.random.jitter(self.config.watch_timeout * 3 / 2, 33);
                 let pace = Pace { bookmark_interval: self.config.bookmark_interval, lifetime };
-                self.watches.open(now, ticket, *subscription, pace, out);
+                self.watches.open(now, ticket, *subscription, pace, &remarks, out);
             }
+            Ok(Reply::Follow(follow)) => self.followers.open(ticket, *follow, out),
             Ok(Reply::Wait { revision, watches }) => {
                 let until = now.mono + self.config.patience;
-                let (method, uri, headers) = (parts.method, parts.uri, parts.headers);
                 self.patience.insert((until, ticket));
-                self.waiting.insert(ticket, Waiting { revision, watches, until, method, uri, headers, body });
+                self.waiting.insert(ticket, Waiting { revision, watches, until, parts, body });
             }
-            Err(refusal) => Body::refusal(&refusal).send(ticket, head_only, out),
+            Err(refusal) => Body::refusal(&refusal).remarked(remarks).send(ticket, head_only, out),
         }
     }
 
-    fn respond(&mut self, now: Now, method: &Method, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Outcome<Reply> {
-        let Some(found) = route(uri.path()) else { return Ok(Reply::Body(Body::no_such_page())) };
-        let open = matches!(&found, Route::Other(path) if matches!(path[..].first().map(String::as_str), Some("healthz" | "livez" | "readyz" | "version")));
-        if !open {
-            self.authenticate(headers)?;
-        }
+    fn respond(&mut self, now: Now, parts: &Parts, body: &Bytes, remarks: &mut Vec<String>) -> Outcome<Reply> {
+        let Parts { method, uri, headers, extensions, .. } = parts;
+        let query = Query::parse(uri.query().unwrap_or_default());
+        let found = route(uri.path());
+        let nowhere = Route::Other(Vec::new());
+        let attributes = Attributes::of(method, found.as_ref().unwrap_or(&nowhere), uri.path(), &query);
+        let user = self.admit(now, headers, extensions.get::<Peer>(), &attributes)?;
+        let Some(found) = found else { return Ok(Reply::Body(Body::no_such_page())) };
         if body.len() > BODY_LIMIT {
             return Err(too_large(BODY_LIMIT));
         }
@@ -210,19 +267,29 @@ impl ApiServer {
                 Ok(Reply::Body(self.other(method, &path, headers)?))
             }
             Route::Resource(target) => {
-                let query = Query::parse(uri.query().unwrap_or_default());
-                self.resource(method, &target, &query, &Carried { now, headers, body })
+                remarks.extend(deprecation(&target));
+                self.resource(method, &target, &query, &Carried { now, headers, body, user: &user })
             }
         }
     }
 
-    fn authenticate(&self, headers: &HeaderMap) -> Outcome<()> {
-        let Some(token) = &self.config.token else { return Ok(()) };
-        let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        match given.split_once(' ') {
-            Some((scheme, given)) if scheme.eq_ignore_ascii_case("bearer") && given.trim() == token => Ok(()),
-            _ => Err(unauthorized()),
-        }
+    /// Who a request is from, once it may do what it wants to.
+    fn admit(&self, now: Now, headers: &HeaderMap, peer: Option<&Peer>, attributes: &Attributes<'_>) -> Outcome<User> {
+        let shows_nothing = peer.is_none() && !headers.contains_key(header::AUTHORIZATION);
+        let user = match self.cluster.authenticate(now, headers, peer) {
+            // Whoever looks after the server needs no credentials.
+            Err(_) if shows_nothing && attributes.is_open() => User::anonymous(),
+            authenticated => authenticated?,
+        };
+        let user = match access::impersonated(headers)? {
+            None => user,
+            Some(wanted) => {
+                access::check_impersonation(&user, &wanted, attributes)?;
+                access::assume(wanted)
+            }
+        };
+        attributes.authorize(&user)?;
+        Ok(user)
     }
 
     /// What is no resource: discovery, the version, health.
@@ -250,7 +317,7 @@ impl ApiServer {
         method: &Method,
         target: &Target,
         query: &Query,
-        Carried { now, headers, body }: &Carried<'_>,
+        Carried { now, headers, body, user }: &Carried<'_>,
     ) -> Outcome<Reply> {
         let Some(resource) = self.cluster.catalog.resource(&target.group, &target.version, &target.plural).cloned()
         else {
@@ -260,7 +327,7 @@ impl ApiServer {
         if !has_path(resource.is_namespaced(), target) {
             return if resource.is_custom() { Ok(Reply::Body(Body::no_such_page())) } else { Err(no_such_path()) };
         }
-        let call = Call { now: *now, resource: &resource, target, query, headers, body };
+        let call = Call { now: *now, resource: &resource, target, query, headers, body, user };
         self.cluster.answer(method, &call)
     }
 
@@ -272,6 +339,10 @@ impl ApiServer {
         }
         for change in &changes {
             self.controllers.observe(now, &self.cluster, change);
+            if &*change.place == PODS && change.after.is_none() {
+                self.cluster.logs.forget(&change.key);
+                self.followers.close_pod(&change.key, out);
+            }
         }
         if self.cluster.frozen.is_none() {
             for change in &changes {
@@ -308,10 +379,7 @@ impl ApiServer {
             self.waiting.iter().filter(|(_, waiting)| waiting.revision <= seen).map(|(ticket, _)| *ticket).collect();
         for ticket in ready {
             let Some(waiting) = self.stop_waiting(ticket) else { continue };
-            let mut request = Request::new(waiting.body);
-            (*request.method_mut(), *request.uri_mut()) = (waiting.method, waiting.uri);
-            *request.headers_mut() = waiting.headers;
-            self.request(now, ticket, request, out);
+            self.request(now, ticket, Request::from_parts(waiting.parts, waiting.body), out);
         }
     }
 
@@ -331,13 +399,16 @@ impl Machine for ApiServer {
         match input {
             // An exchange that is open already is not begun again.
             ServerInput::Requested { ticket, .. }
-                if self.watches.is_open(ticket) || self.waiting.contains_key(&ticket) => {}
+                if self.watches.is_open(ticket)
+                    || self.followers.is_open(ticket)
+                    || self.waiting.contains_key(&ticket) => {}
             ServerInput::Requested { ticket, request } => {
                 self.request(now, ticket, request.into_inner(), out);
                 self.settle(now, out);
             }
             ServerInput::Cancelled { ticket } => {
                 self.watches.forget(ticket);
+                self.followers.forget(ticket);
                 self.stop_waiting(ticket);
             }
         }
@@ -352,7 +423,7 @@ impl Machine for ApiServer {
                 if waiting.watches {
                     watch::refuse(ticket, &refusal, out);
                 } else {
-                    Body::refusal(&refusal).send(ticket, waiting.method == Method::HEAD, out);
+                    Body::refusal(&refusal).send(ticket, waiting.parts.method == Method::HEAD, out);
                 }
             }
             return;
@@ -378,6 +449,17 @@ struct Carried<'a> {
     now: Now,
     headers: &'a HeaderMap,
     body: &'a Bytes,
+    user: &'a User,
+}
+
+/// What a client is told that uses what is on its way out.
+fn deprecation(target: &Target) -> Option<String> {
+    let words = match (&*target.group, &*target.version, &*target.plural) {
+        ("", "v1", "endpoints") => "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+        ("", "v1", "componentstatuses") => "v1 ComponentStatus is deprecated in v1.19+",
+        _ => return None,
+    };
+    Some(words.to_owned())
 }
 
 /// Whether a resource can be at a path of this shape.

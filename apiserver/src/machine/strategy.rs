@@ -6,6 +6,7 @@ use super::catalog::Resource;
 use super::definitions;
 use super::object::{self, Draft, child_mut, meta_value, set_meta};
 use super::ownership::FIELD;
+use super::user::User;
 use crate::kinds::Kinds;
 
 /// What the server decides of a new object.
@@ -36,10 +37,26 @@ pub(crate) fn prepare_create(kinds: &Kinds, resource: &Resource, fields: &mut Dr
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
             fields.insert("status".to_owned(), definitions::initial_status(fields));
         }
-        ("certificates.k8s.io", "certificatesigningrequests") => {
-            child_mut(fields, "spec").insert("username".to_owned(), json!("admin"));
-        }
         _ => {}
+    }
+}
+
+/// A request for a certificate says who makes it.
+pub(crate) fn name_requester(resource: &Resource, user: &User, fields: &mut Draft) {
+    if !resource.is("certificates.k8s.io", "certificatesigningrequests") {
+        return;
+    }
+    let spec = child_mut(fields, "spec");
+    for (field, value) in [
+        ("username", (!user.name.is_empty()).then(|| json!(user.name))),
+        ("uid", (!user.uid.is_empty()).then(|| json!(user.uid))),
+        ("groups", (!user.groups.is_empty()).then(|| json!(user.groups))),
+        ("extra", (!user.extra.is_empty()).then(|| json!(user.extra))),
+    ] {
+        match value {
+            Some(value) => spec.insert(field.to_owned(), value),
+            None => spec.remove(field),
+        };
     }
 }
 

@@ -14,7 +14,7 @@ use super::errors::{Outcome, expired, render, version_too_large};
 use super::object::Object;
 use super::pages;
 use super::present::View;
-use super::reply::{Reply, head};
+use super::reply::{Reply, head, warn};
 use super::select::Selection;
 use super::store::{Change, Place};
 
@@ -138,13 +138,16 @@ impl Watches {
         ticket: Ticket,
         subscription: Subscription,
         Pace { bookmark_interval, lifetime }: Pace,
+        remarks: &[String],
         out: &mut Outbox<HttpEvent>,
     ) {
         if let Some(status) = subscription.failed {
             refuse(ticket, &status, out);
             return;
         }
-        out.push(HttpEvent::Responded { ticket, status: StatusCode::OK, headers: head("application/json") });
+        let mut headers = head("application/json");
+        warn(&mut headers, remarks);
+        out.push(HttpEvent::Responded { ticket, status: StatusCode::OK, headers });
         let ends = now.mono + subscription.timeout.unwrap_or(lifetime);
         let mut watcher = Watcher {
             view: subscription.view,
@@ -289,9 +292,7 @@ pub(crate) struct Waiting {
     /// Whether it is a watch, which fails after it has begun.
     pub(crate) watches: bool,
     pub(crate) until: Time,
-    pub(crate) method: http::Method,
-    pub(crate) uri: http::Uri,
-    pub(crate) headers: http::HeaderMap,
+    pub(crate) parts: http::request::Parts,
     pub(crate) body: Bytes,
 }
 

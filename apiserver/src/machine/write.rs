@@ -38,6 +38,8 @@ impl Cluster {
         let versioned = !meta(&fields, "resourceVersion").is_empty();
         self.stamp(call, &mut fields);
         strategy::prepare_create(&self.kinds, call.resource, &mut fields);
+        self.admit_pod(call.resource, &mut fields)?;
+        strategy::name_requester(call.resource, call.user, &mut fields);
         if call.resource.is("", "services") {
             self.assign_addresses(None, &mut fields);
         }
@@ -76,7 +78,7 @@ impl Cluster {
 
     /// What no client may say of a new object.
     fn stamp(&mut self, call: &Call<'_>, fields: &mut Draft) {
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
             set_meta(fields, field, None);
         }
         set_meta(fields, "creationTimestamp", Some(Value::from(call.now.wall.to_rfc3339())));
