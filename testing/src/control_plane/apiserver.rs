@@ -49,7 +49,7 @@ impl ApiServer {
         tokens: &[Token],
     ) -> Result<BTreeMap<String, String>, Error> {
         let write = |name, text: &str| folder.write(name, text).map(|path| path.display().to_string());
-        let (certificate, key) = authority.serving(SERVED_NAMES)?;
+        let (certificate, key) = authority.serving();
         let (signing, verifying) = certificates::service_account_keys()?;
         let flags = [
             ("etcd-servers", etcd_url.to_owned()),
@@ -59,8 +59,8 @@ impl ApiServer {
             ("endpoint-reconciler-type", "none".to_owned()),
             ("secure-port", self.port.to_string()),
             ("cert-dir", folder.path().join("kube-apiserver").display().to_string()),
-            ("tls-cert-file", write("kube-apiserver.crt", &certificate)?),
-            ("tls-private-key-file", write("kube-apiserver.key", &key)?),
+            ("tls-cert-file", write("kube-apiserver.crt", certificate)?),
+            ("tls-private-key-file", write("kube-apiserver.key", key)?),
             ("client-ca-file", write("ca.crt", &authority.pem())?),
             ("token-auth-file", write("tokens.csv", &self.token_file(tokens)?)?),
             ("service-account-issuer", "https://kubernetes.default.svc.cluster.local".to_owned()),
@@ -152,7 +152,7 @@ pub(super) const ADMIN: &str = "admin";
 /// Members may do everything, whatever the authorization mode says.
 pub(super) const MASTERS: &str = "system:masters";
 
-const SERVED_NAMES: &[&str] = &["127.0.0.1", "localhost", "kubernetes.default.svc"];
+pub(super) const SERVED_NAMES: &[&str] = &["kubernetes.default.svc"];
 
 #[cfg(test)]
 mod tests {

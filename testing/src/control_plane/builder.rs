@@ -111,7 +111,7 @@ impl ControlPlaneBuilder {
 
     fn launch(&self, assets: &Path) -> Result<ControlPlane, Error> {
         let folder = Folder::new()?;
-        let authority = Authority::new()?;
+        let authority = Authority::new(apiserver::SERVED_NAMES)?;
         let agent = http::agent(&authority.pem())?;
         let name = folder.path().file_name().expect("it was made with a name").to_string_lossy().into_owned();
         let etcd = Etcd::new(agent.clone(), ports::free()?, name);

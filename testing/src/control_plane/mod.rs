@@ -121,6 +121,19 @@ impl ControlPlane {
         self.authority.client(name, groups)
     }
 
+    /// As [`client_certificate`](Self::client_certificate), for a private key there is, in PEM (PKCS #8).
+    ///
+    /// # Errors
+    /// When it is no key, or of a kind that cannot be read.
+    pub fn client_certificate_for(
+        &self,
+        name: &str,
+        groups: &[&str],
+        key_pem: &str,
+    ) -> Result<ClientCertificate, Error> {
+        self.authority.client_for(name, groups, key_pem)
+    }
+
     /// A `kubectl` that acts on this control plane as its admin, with a discovery cache of its own.
     pub fn kubectl(&self) -> Command {
         let mut command = Command::new(&self.kubectl);
