@@ -109,6 +109,10 @@ impl Decode for String {
     fn decode(node: &Node) -> Result<Self, Fault> {
         match &node.content {
             Content::Text(text) => Ok(text.clone()),
+            // Such as `n`, which means `false`.
+            Content::Bool(_) | Content::Number(_) => {
+                Err(Fault::new(node.line, Problem::Other("a number or a truth value where text belongs: quote it")))
+            }
             _ => Err(wrong_type(node)),
         }
     }
@@ -202,7 +206,7 @@ mod tests {
         assert_eq!(read::<Vec<String>>("[a, ~, '1']"), Ok(vec!["a".into(), String::new(), "1".into()]));
         assert_eq!(read::<Option<bool>>("~"), Ok(None));
         let error = read::<BTreeMap<String, Vec<String>>>("a: [x]\nb:\n- z\n- 1\n").unwrap_err();
-        assert_eq!(error, "4: b[1]: Other(\"not of the right type\")");
+        assert_eq!(error, "4: b[1]: Other(\"a number or a truth value where text belongs: quote it\")");
         for text in ["1", "true", "[]", "{}"] {
             assert!(read::<String>(text).is_err(), "{text}");
         }

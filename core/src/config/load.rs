@@ -157,4 +157,4 @@ impl Machine for ConfigLoad {
 
 #[cfg(test)]
 #[path = "load_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::config::{Auth, Secret};
+use crate::config::{Auth, Kubeconfig, Secret};
 use crate::laws::{self, Move};
 
 /// A file system, and what is read of it in which order.
@@ -15,23 +15,27 @@ impl Files {
     }
 }
 
-struct Outcome {
-    read: Vec<String>,
-    warnings: Vec<ConfigWarning>,
-    result: Result<Box<Config>, ConfigError>,
+pub(in crate::config) struct Outcome {
+    pub(in crate::config) read: Vec<String>,
+    pub(in crate::config) warnings: Vec<ConfigWarning>,
+    pub(in crate::config) result: Result<Box<Config>, ConfigError>,
 }
 
 impl Outcome {
-    fn config(self) -> Config {
+    pub(in crate::config) fn config(self) -> Config {
         *self.result.unwrap()
     }
 
-    fn error(self) -> String {
+    pub(in crate::config) fn error(self) -> String {
         self.result.unwrap_err().to_string()
     }
 }
 
-fn load(source: ConfigSource, environment: Environment, files: &[(&'static str, &'static str)]) -> Outcome {
+pub(in crate::config) fn load(
+    source: ConfigSource,
+    environment: Environment,
+    files: &[(&'static str, &'static str)],
+) -> Outcome {
     let files = Files(files.iter().copied().collect());
     let mut machine = ConfigLoad::new(source, environment);
     let (mut read, mut warnings, mut out) = (Vec::new(), Vec::new(), Outbox::new());
@@ -49,23 +53,28 @@ fn load(source: ConfigSource, environment: Environment, files: &[(&'static str, 
     }
 }
 
-fn load_file(text: &'static str, more: &[(&'static str, &'static str)]) -> Outcome {
+pub(in crate::config) fn load_file(text: &'static str, more: &[(&'static str, &'static str)]) -> Outcome {
     let source = ConfigSource::from_kubeconfig("/k/conf/cfg");
     load(source, Environment::default(), &[&[("/k/conf/cfg", text)], more].concat())
 }
 
-fn kubeconfig(list: &str) -> Environment {
+pub(in crate::config) fn kubeconfig(list: &str) -> Environment {
     Environment { kubeconfig: Some(list.into()), home: Some("/home/me".into()), ..Default::default() }
 }
 
-fn authorization(config: &Config) -> Option<String> {
+pub(in crate::config) fn authorization(config: &Config) -> Option<String> {
     config.auth.authorization().map(|header| header.to_str().unwrap().to_owned())
 }
 
 /// One user of that YAML, with TLS.
-fn with_user(user: &str) -> &'static str {
+pub(in crate::config) fn with_user(user: &str) -> &'static str {
+    with_cluster("server: 'https://a:1'", user)
+}
+
+/// A cluster with those fields, and a user of that YAML.
+pub(in crate::config) fn with_cluster(cluster: &str, user: &str) -> &'static str {
     let text = format!(
-        "current-context: c\nclusters: [{{name: p, cluster: {{server: 'https://a:1'}}}}]\n\
+        "current-context: c\nclusters: [{{name: p, cluster: {{{cluster}}}}}]\n\
          contexts: [{{name: c, context: {{cluster: p, user: u}}}}]\nusers: [{{name: u, user: {user}}}]\n"
     );
     Box::leak(text.into_boxed_str())
@@ -173,16 +182,6 @@ users: [{name: u, user: {tokenFile: /none, exec: {command: x}}}]";
 }
 
 #[test]
-fn what_cannot_be_done_is_an_error_that_names_the_field() {
-    let error = load_file(with_user("{auth-provider: {name: gcp}}"), &[]).error();
-    let expected = "users[u].user.auth-provider in /k/conf/cfg is not supported: Kubernetes dropped it; use an `exec` credential program";
-    assert_eq!(error, expected);
-    assert!(load_file(with_user("{as: '', as-groups: [], exec: null}"), &[]).result.is_ok());
-    let error = load_file(with_user("{token: t, username: me, password: s3cret}"), &[]).error();
-    assert_eq!(error, "users[u].user.username in /k/conf/cfg: a token and a password exclude each other");
-}
-
-#[test]
 fn each_missing_piece_has_its_own_error() {
     let error = |text| load_file(text, &[]).error();
     assert_eq!(error("contexts: [{name: c}]"), "no current-context in /k/conf/cfg");
@@ -212,7 +211,7 @@ const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 const CA: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
 const NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-fn pod(host: &str) -> Environment {
+pub(in crate::config) fn pod(host: &str) -> Environment {
     let (service_host, service_port) = (Some(host.to_owned()), Some("443".to_owned()));
     Environment { home: Some("/home/me".into()), service_host, service_port, ..Default::default() }
 }
@@ -248,6 +247,103 @@ fn debug_shows_no_secret() {
     let text = with_user("{token: s3cret, client-certificate-data: czNjcmV0, client-key-data: czNjcmV0}");
     let shown = format!("{:?}", load_file(text, &[]).config());
     assert!(!shown.contains("s3cret") && !shown.contains("czNjcmV0"), "{shown}");
+}
+
+#[test]
+fn a_pod_may_be_told_its_namespace_and_a_context_asked_for_is_not_a_pod() {
+    let files = [(TOKEN, "abc"), (CA, "CA"), (NAMESPACE, "team")];
+    let environment = Environment { pod_namespace: Some("told".into()), ..pod("10.0.0.1") };
+    let outcome = load(ConfigSource::default(), environment, &files);
+    assert!(!outcome.read.contains(&NAMESPACE.to_owned()), "{:?}", outcome.read);
+    assert_eq!(outcome.config().namespace, "told");
+    let source = ConfigSource::default().with_context("c");
+    assert_eq!(load(source, pod("10.0.0.1"), &files).error(), "no context \"c\" in no file");
+}
+
+#[test]
+fn a_pod_reaches_its_server_without_or_with_a_proxy_of_the_environment() {
+    let files = [(TOKEN, "abc"), (CA, "CA")];
+    let environment = |none: &str| {
+        let (https_proxy, no_proxy) = (Some("http://px:3128".into()), Some(none.into()));
+        Environment { https_proxy, no_proxy, ..pod("10.0.0.1") }
+    };
+    assert_eq!(load(ConfigSource::default(), environment("10.0.0.0/8"), &files).config().proxy, None);
+    let proxy = load(ConfigSource::default(), environment(""), &files).config().proxy.unwrap();
+    assert_eq!((proxy.host.as_str(), proxy.port), ("px", 3128));
+}
+
+#[test]
+fn the_proxy_of_the_kubeconfig_goes_before_the_environment_unless_it_is_empty() {
+    let proxy = |server: &str, url: &str| {
+        let text = with_cluster(&format!("server: '{server}', proxy-url: '{url}'"), "");
+        let environment = Environment {
+            https_proxy: Some("http://px:3128".into()),
+            http_proxy: Some("http://bad:1".into()),
+            no_proxy: Some(".corp.example,10.0.0.0/8".into()),
+            ..Environment::default()
+        };
+        let proxy = load(ConfigSource::from_kubeconfig("/k"), environment, &[("/k", text)]).config().proxy;
+        proxy.map_or_else(|| "direct".to_owned(), |proxy| format!("{proxy:?}"))
+    };
+    assert_eq!(proxy("https://k.example.org", "socks5://s:1080"), "Proxy(socks5://s:1080)");
+    assert_eq!(proxy("https://10.1.2.3", "socks5://s:1080"), "Proxy(socks5://s:1080)", "NO_PROXY is the environment's");
+    assert_eq!(proxy("https://127.0.0.1", "http://s"), "Proxy(http://s:80)");
+    assert_eq!(proxy("https://k.example.org", ""), "Proxy(http://px:3128)");
+    assert_eq!(proxy("https://10.1.2.3:6443", ""), "direct");
+    assert_eq!(proxy("http://k.example.org", ""), "Proxy(http://bad:1)");
+}
+
+#[test]
+fn a_proxy_that_is_none_is_refused_with_file_and_field() {
+    let text = with_cluster("server: 'https://a', proxy-url: 'ftp://me:s3cret@p'", "");
+    let expected = "clusters[p].cluster.proxy-url in /k/conf/cfg: the scheme must be http, https, socks5 or socks5h";
+    assert_eq!(load_file(text, &[]).error(), expected);
+    let environment = Environment { https_proxy: Some("ftp://me:s3cret@p".into()), ..Environment::default() };
+    let files = [("/k", with_user(""))];
+    let error = load(ConfigSource::from_kubeconfig("/k"), environment, &files).error();
+    assert_eq!(error, "HTTPS_PROXY: the scheme must be http, https, socks5 or socks5h");
+}
+
+#[test]
+fn an_authority_and_the_will_to_do_without_one_exclude_each_other() {
+    let text = |server: &str, more: &str| {
+        with_cluster(&format!("server: '{server}', insecure-skip-tls-verify: true{more}"), "")
+    };
+    for more in [", certificate-authority: /ca", ", certificate-authority-data: Y2E="] {
+        let error = load_file(text("https://a", more), &[]).error();
+        let expected =
+            "clusters[p].cluster.insecure-skip-tls-verify in /k/conf/cfg: not together with a certificate authority";
+        assert_eq!(error, expected);
+        assert!(load_file(text("http://a", more), &[]).result.is_ok(), "there is nothing to verify");
+    }
+    let config = load_file(text("https://a", ", tls-server-name: sni"), &[]).config();
+    assert!(config.tls.insecure_skip_verify && config.tls.server_name.as_deref() == Some("sni"));
+}
+
+#[test]
+fn an_address_without_a_scheme_is_plain_http_as_with_kubectl() {
+    let text = with_cluster("server: 'a:6443', certificate-authority-data: Y2E=", "{token: s3cret}");
+    let outcome = load_file(text, &[]);
+    assert_eq!(outcome.warnings, [ConfigWarning::PlainHttp]);
+    assert_eq!(outcome.config().server, "http://a:6443/");
+    let error = load_file(with_cluster("server: 'https://me:s3cret@a'", ""), &[]).error();
+    assert_eq!(error, "clusters[p].cluster.server in /k/conf/cfg: a URL must not hold a user name or a password");
+}
+
+#[test]
+fn compression_can_be_switched_off() {
+    assert!(load_file(with_cluster("server: a, disable-compression: true", ""), &[]).config().disable_compression);
+    assert!(!load_file(with_cluster("server: a", ""), &[]).config().disable_compression);
+}
+
+#[test]
+fn files_in_other_encodings_are_read() {
+    let text = with_user("{token: t}");
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for bytes in [[b"\xff\xfe", &utf16[..]].concat(), utf16.clone(), [b"\xef\xbb\xbf", text.as_bytes()].concat()] {
+        let kubeconfig = Kubeconfig::parse("/k".as_ref(), &bytes).unwrap();
+        assert_eq!(kubeconfig.users().collect::<Vec<_>>(), ["u"]);
+    }
 }
 
 #[test]

@@ -172,3 +172,7 @@ impl fmt::Debug for Overrides {
 fn path(path: &Option<PathBuf>) -> String {
     path.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default()
 }
+
+#[cfg(test)]
+#[path = "override_tests.rs"]
+mod tests;

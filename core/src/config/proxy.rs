@@ -241,3 +241,153 @@ impl Network {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(https: &str, http: &str, none: &str) -> Environment {
+        let set = |text: &str| Some(text.to_owned());
+        Environment { https_proxy: set(https), http_proxy: set(http), no_proxy: set(none), ..Default::default() }
+    }
+
+    /// The proxy for a server, as text.
+    fn chosen(environment: &Environment, server: &str) -> String {
+        match Proxy::from_environment(environment, &server.parse().unwrap()) {
+            None => "direct".to_owned(),
+            Some((_, Ok(proxy))) => format!("{}:{}", proxy.host, proxy.port),
+            Some((variable, Err(problem))) => format!("{variable}: {problem}"),
+        }
+    }
+
+    #[test]
+    fn each_scheme_has_its_variable() {
+        let both = environment("http://px:3128", "http://bad:1", ".corp.example,10.0.0.0/8");
+        for (server, expected) in [
+            ("https://10.1.2.3:6443", "direct"),
+            ("https://k.corp.example", "direct"),
+            ("https://k.example.org", "px:3128"),
+            ("http://k.example.org", "bad:1"),
+            ("https://corp.example", "px:3128"),
+            ("https://11.0.0.1", "px:3128"),
+            ("https://localhost:6443", "direct"),
+            ("https://127.0.0.1", "direct"),
+            ("https://127.8.9.1", "direct"),
+            ("https://[::1]:6443", "direct"),
+            ("https://[::ffff:127.0.0.1]", "direct"),
+            ("http://LOCALHOST", "direct"),
+            ("https://localhost.example", "px:3128"),
+        ] {
+            assert_eq!(chosen(&both, server), expected, "{server}");
+        }
+        assert_eq!(chosen(&environment("", "http://bad:1", ""), "https://k.example.org"), "direct");
+        assert_eq!(chosen(&Environment::default(), "https://k.example.org"), "direct");
+    }
+
+    #[test]
+    fn no_proxy_takes_names_domains_addresses_networks_and_ports() {
+        for (entry, server, is_direct) in [
+            ("*", "https://a.b", true),
+            ("x, * ,y", "https://a.b", true),
+            ("a.b", "https://a.b", true),
+            ("a.b", "https://x.a.b", true),
+            ("a.b", "https://xa.b", false),
+            ("A.b", "https://a.B", true),
+            (".a.b", "https://a.b", false),
+            (".a.b", "https://x.a.b", true),
+            ("*.a.b", "https://x.a.b", true),
+            ("*.a.b", "https://a.b", false),
+            ("a.b:6443", "https://a.b:6443", true),
+            ("a.b:6443", "https://a.b", false),
+            ("a.b:443", "https://a.b", true),
+            (".b:443", "https://a.b", true),
+            ("a.b:", "https://a.b", true),
+            (":443", "https://a.b", false),
+            ("10.0.0.1", "https://10.0.0.1", true),
+            ("10.0.0.1", "https://10.0.0.10", false),
+            ("10.0.0.1:6443", "https://10.0.0.1:6443", true),
+            ("10.0.0.1:6443", "https://10.0.0.1", false),
+            ("10.0.0.0/8", "https://10.200.0.1", true),
+            ("10.0.0.0/31", "https://10.0.0.2", false),
+            ("0.0.0.0/0", "https://1.2.3.4", true),
+            ("10.0.0.0/33", "https://10.0.0.1", false),
+            ("10.0.0.0/8", "https://k.example", false),
+            ("fd00::/8", "https://[fd12::1]:6443", true),
+            ("fd00::/8", "https://10.0.0.1", false),
+            ("fd00::1", "https://[fd00::1]", true),
+            ("[fd00::1]:6443", "https://[fd00::1]:6443", true),
+            ("[fd00::1]:6443", "https://[fd00::1]", false),
+            ("[fd00::1]", "https://[fd00:0:0::1]", true),
+            ("::ffff:10.0.0.1", "https://10.0.0.1", true),
+            (", ,,", "https://a.b", false),
+            ("https://a.b", "https://a.b", false),
+        ] {
+            let found = chosen(&environment("px:1", "", entry), server);
+            assert_eq!(found, if is_direct { "direct" } else { "px:1" }, "{entry} {server}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_is_read_with_its_credentials_and_its_default_port() {
+        for (url, expected) in [
+            ("http://px", "Proxy(http://px:80)"),
+            ("HTTPS://px/", "Proxy(https://px:443)"),
+            ("socks5://s:1081?x#y", "Proxy(socks5://s:1081)"),
+            ("socks5h://[fd00::1]", "Proxy(socks5h://[fd00::1]:1080)"),
+            ("http://px:", "Proxy(http://px:80)"),
+            ("http://me:p%40s%3As@px:8080", "Proxy(http://px:8080, with credentials)"),
+            ("http://me@px", "Proxy(http://px:80, with credentials)"),
+        ] {
+            assert_eq!(format!("{:?}", Proxy::parse(url).unwrap()), expected, "{url}");
+        }
+        let credentials = Proxy::parse("http://m%65:p%40s:s@px").unwrap().credentials.unwrap();
+        assert_eq!((credentials.username.expose(), credentials.password.expose()), (&b"me"[..], &b"p@s:s"[..]));
+    }
+
+    #[test]
+    fn what_is_no_proxy_is_refused_without_its_text() {
+        for url in [
+            "",
+            "px",
+            "px:3128",
+            "//px",
+            "://px",
+            "ftp://px",
+            "socks4://px",
+            "http://",
+            "http://:1",
+            "http:///x",
+            "http://p x",
+            "http://px:x",
+            "http://px:99999",
+            "http://px:+1",
+            "http://::1",
+            "http://[::1",
+            "http://[x]",
+            "http://[::1]x",
+            "http://me:%zz@px",
+            "http://me:%@px",
+            "http://me:%ff@px",
+        ] {
+            assert!(Proxy::parse(url).is_err(), "{url:?}");
+        }
+        let found = chosen(&environment("ftp://me:s3cret@px", "", ""), "https://a.b");
+        assert_eq!(found, "HTTPS_PROXY: the scheme must be http, https, socks5 or socks5h");
+    }
+
+    #[test]
+    fn variables_may_be_in_small_letters_and_empty_ones_are_unset() {
+        let variables = [
+            ("HTTPS_PROXY", ""),
+            ("https_proxy", "low"),
+            ("HTTP_PROXY", "UP"),
+            ("http_proxy", "low"),
+            ("no_proxy", "x"),
+        ];
+        let environment = Environment::from_variables(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into())
+        });
+        let found = [&environment.https_proxy, &environment.http_proxy, &environment.no_proxy];
+        assert_eq!(found.map(|value| value.as_deref()), [Some("low"), Some("UP"), Some("x")]);
+    }
+}

@@ -129,3 +129,7 @@ fn printable(text: &str) -> String {
 
 const NO_VERSION: &str = "neither client.authentication.k8s.io/v1 nor client.authentication.k8s.io/v1beta1";
 const NO_MODE: &str = "none of Never, IfAvailable and Always";
+
+#[cfg(test)]
+#[path = "user_tests.rs"]
+mod tests;
