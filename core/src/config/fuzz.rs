@@ -16,14 +16,19 @@ pub fn kubeconfig(data: &[u8]) {
     shows_no_secret(parsed);
 }
 
-/// With each secret of a kubeconfig replaced by one that stands nowhere else, looks for it in all that is shown.
-pub(super) fn shows_no_secret(mut kubeconfig: Kubeconfig) {
+/// With each secret of a kubeconfig replaced by one that stands nowhere else, looks for it in all that is shown. Says how
+/// many of the contexts can be used.
+pub(super) fn shows_no_secret(mut kubeconfig: Kubeconfig) -> usize {
     kubeconfig.plant(SENTINEL);
+    let mut usable = 0;
     let contexts: Vec<_> = kubeconfig.contexts().map(ToOwned::to_owned).collect();
     for context in contexts.into_iter().map(Some).chain([None]) {
         let source = ConfigSource { path: Some("/k/cfg".into()), context, ..ConfigSource::default() };
         let shown = match resolve(&kubeconfig, &source) {
-            Ok(config) => format!("{config:?} {:?} {:?}", config.auth, config.tls),
+            Ok(config) => {
+                usable += 1;
+                format!("{config:?} {:?} {:?}", config.auth, config.tls)
+            }
             Err(error) => format!("{error} {error:?}"),
         };
         assert!(!shown.contains(SENTINEL), "{shown}");
@@ -34,6 +39,7 @@ pub(super) fn shows_no_secret(mut kubeconfig: Kubeconfig) {
     kubeconfig.forget_what_is_shown();
     let shown = kubeconfig.to_json();
     assert!(!shown.contains(SENTINEL), "{shown}");
+    usable
 }
 
 /// The configuration, when each file that it names holds a secret.

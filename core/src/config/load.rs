@@ -111,8 +111,10 @@ impl ConfigLoad {
             Ok(bytes) => draft.supply(wanted, bytes),
             Err(error) if wanted.optional => {
                 if wanted.what == What::Ca {
-                    out.push(ConfigOutput::Warn(ConfigWarning::NoCa { path: wanted.path, error }));
+                    let path = wanted.path.clone();
+                    out.push(ConfigOutput::Warn(ConfigWarning::NoCa { path, error }));
                 }
+                draft.go_without(wanted);
                 Ok(())
             }
             Err(error) => Err(ConfigError::Unreadable { path: wanted.path, origin: wanted.origin, error }),

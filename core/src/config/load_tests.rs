@@ -163,7 +163,11 @@ fn data_goes_before_a_file_and_must_be_base64() {
 fn a_token_file_goes_before_a_token_which_stands_in_for_it() {
     let both = with_user("{token: inline, tokenFile: /tok}");
     assert_eq!(authorization(&load_file(both, &[("/tok", "filed")]).config()), Some("Bearer filed".into()));
-    assert_eq!(authorization(&load_file(both, &[]).config()), Some("Bearer inline".into()));
+    for files in [&[][..], &[("/tok", "\n")]] {
+        let config = load_file(both, files).config();
+        assert_eq!(authorization(&config), Some("Bearer inline".into()));
+        assert!(matches!(config.auth, Auth::TokenFile(_)), "the file may be there later");
+    }
     let error = load_file(with_user("{tokenFile: /tok}"), &[]).error();
     assert_eq!(error, "cannot read /tok, named by users[u].user.tokenFile in /k/conf/cfg: no such file");
     let error = load_file(with_user("{tokenFile: /tok}"), &[("/tok", "\n")]).error();

@@ -128,6 +128,29 @@ fn with_wrong_type(mut file: Value, secret: &str) -> Value {
     file
 }
 
+/// Most of what is made below is refused on the way; these are not.
+#[test]
+fn no_kind_of_secret_is_shown() {
+    let exec =
+        "apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never, provideClusterInfo: true";
+    for user in [
+        "token: s3cret".to_owned(),
+        "token: s3cret, tokenFile: /tok".to_owned(),
+        "username: me, password: s3cret".to_owned(),
+        "client-certificate-data: YQ==, client-key-data: YQ==".to_owned(),
+        "client-certificate: crt, client-key: key".to_owned(),
+        format!("exec: {{{exec}, args: [s3cret], env: [{{name: A, value: s3cret}}]}}"),
+    ] {
+        let text = format!(
+            "current-context: c\ncontexts: [{{name: c, context: {{cluster: p, user: u}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n\
+             clusters: [{{name: p, cluster: {{server: 'https://a', proxy-url: 'http://me:s3cret@p', \
+             extensions: [{{name: client.authentication.k8s.io/exec, extension: s3cret}}]}}}}]"
+        );
+        let kubeconfig = Kubeconfig::parse("/k/cfg".as_ref(), text.as_bytes()).unwrap();
+        assert!(shows_no_secret(kubeconfig) > 0, "{user} can be used");
+    }
+}
+
 proptest! {
     #[test]
     fn merging_is_associative_and_a_file_counts_once(one in file(), two in file(), three in file()) {

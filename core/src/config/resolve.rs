@@ -214,11 +214,21 @@ impl Draft {
             }
             What::Token => match TokenFile::new(wanted.path.clone(), &bytes) {
                 Some(file) => self.config.auth = Auth::TokenFile(file),
-                None if wanted.optional => {}
+                None if wanted.optional => self.go_without(wanted),
                 None => return Err(not_a_header(wanted.path.display().to_string().into())),
             },
         }
         Ok(())
+    }
+
+    /// Does without a file that was wanted. A token that stands in for one in a file does so until there is one.
+    pub(super) fn go_without(&mut self, wanted: Wanted) {
+        if let (What::Token, Auth::Header(header)) = (wanted.what, &self.config.auth)
+            && let Some(token) = header.as_bytes().strip_prefix(b"Bearer ")
+            && let Some(file) = TokenFile::new(wanted.path, token)
+        {
+            self.config.auth = Auth::TokenFile(file);
+        }
     }
 
     /// The configuration, once nothing is wanted any more.

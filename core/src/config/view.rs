@@ -351,3 +351,7 @@ impl<T: Listed + Serialize> Serialize for Named<'_, T> {
         fields.end()
     }
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;
