@@ -52,6 +52,11 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 const OBJECTS: &str = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {tier: front}}
+data: {mode: fast}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -61,11 +66,6 @@ spec:
   template:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: web, image: nginx}]}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, labels: {tier: front}}
-data: {mode: fast}
 "#;
 
 /// The lines of the README are tried as they stand there, in its order.
@@ -99,15 +99,15 @@ fn objects_live_and_die_by_files() {
     cluster.home.file("objects.yaml", OBJECTS);
     cluster.ok(
         "create -f objects.yaml --dry-run=server",
-        "deployment.apps/web created (server dry run)\nconfigmap/settings created (server dry run)\n",
+        "configmap/settings created (server dry run)\ndeployment.apps/web created (server dry run)\n",
     );
-    cluster.ok("create -f objects.yaml", "deployment.apps/web created\nconfigmap/settings created\n");
+    cluster.ok("create -f objects.yaml", "configmap/settings created\ndeployment.apps/web created\n");
     cluster.fails("get cm nothing", 1, "configmaps \"nothing\" not found");
     let again = cluster.home.coil(&words("create -f objects.yaml"));
     assert_eq!((again.code, again.stderr.lines().count(), again.stdout.as_str()), (Some(1), 2, ""), "{again:?}");
     assert!(again.stderr.contains("already exists"), "{again:?}");
-    cluster.ok("replace -f objects.yaml", "deployment.apps/web replaced\nconfigmap/settings replaced\n");
-    cluster.ok("delete -f objects.yaml", "deployment.apps \"web\" deleted from default namespace\nconfigmap \"settings\" deleted from default namespace\n");
+    cluster.ok("replace -f objects.yaml", "configmap/settings replaced\ndeployment.apps/web replaced\n");
+    cluster.ok("delete -f objects.yaml", "configmap \"settings\" deleted from default namespace\ndeployment.apps \"web\" deleted from default namespace\n");
     cluster.ok("delete -f objects.yaml --ignore-not-found", "");
 }
 
@@ -117,15 +117,15 @@ fn apply_tells_what_has_become_of_each_object() {
     let apply = |arguments: &str, input: &str| cluster.home.pipe(&words(&format!("apply -f - {arguments}")), input);
     let said = |stdout: &str| Ended { code: Some(0), stdout: stdout.to_owned(), stderr: String::new() };
     assert_eq!(apply("--dry-run=server", OBJECTS).stdout.lines().count(), 2);
-    assert_eq!(apply("--dry-run=none", OBJECTS), said("deployment.apps/web created\nconfigmap/settings created\n"));
+    assert_eq!(apply("--dry-run=none", OBJECTS), said("configmap/settings created\ndeployment.apps/web created\n"));
     let changed = OBJECTS.replace("fast", "slow");
     assert_eq!(
         apply("--dry-run=none", &changed),
-        said("deployment.apps/web unchanged\nconfigmap/settings configured\n")
+        said("configmap/settings configured\ndeployment.apps/web unchanged\n")
     );
     assert_eq!(
         apply("--server-side", OBJECTS),
-        said("deployment.apps/web serverside-applied\nconfigmap/settings serverside-applied\n")
+        said("configmap/settings serverside-applied\ndeployment.apps/web serverside-applied\n")
     );
 
     let conflict = apply("--field-manager=other", &changed);
@@ -135,7 +135,7 @@ fn apply_tells_what_has_become_of_each_object() {
         assert!(conflict.stderr.contains(part), "{part}: {conflict:?}");
     }
     let forced = apply("--field-manager=other --force-conflicts", &changed);
-    assert_eq!(forced, said("deployment.apps/web unchanged\nconfigmap/settings configured\n"));
+    assert_eq!(forced, said("configmap/settings configured\ndeployment.apps/web unchanged\n"));
 }
 
 #[test]

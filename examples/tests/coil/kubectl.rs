@@ -7,16 +7,6 @@ use cloudcoil_testing::ControlPlane;
 use crate::program::{Ended, Home, finish};
 
 const OBJECTS: &str = "
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, labels: {tier: front}}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: nginx}]}
----
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings, labels: {tier: front}}
@@ -26,6 +16,16 @@ apiVersion: v1
 kind: Secret
 metadata: {name: keys}
 stringData: {a: b}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, labels: {tier: front}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: nginx}]}
 ";
 
 /// Lines that print the same in both, in this order.

@@ -1,11 +1,12 @@
 //! A server that plays faults over real sockets, as a script says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use socket2::SockRef;
 
 use crate::program::PATIENCE;
@@ -30,6 +31,8 @@ pub(crate) enum Act {
 pub(crate) struct Heard {
     /// What it asks for, in a few words: see [`describe`].
     pub(crate) what: String,
+    /// The bearer token that it carries.
+    pub(crate) token: Option<String>,
     pub(crate) at: Instant,
 }
 
@@ -56,16 +59,31 @@ pub(crate) struct Script {
 
 impl Script {
     pub(crate) fn new() -> Self {
+        Self::start("http", None)
+    }
+
+    /// With a certificate that nobody vouches for.
+    pub(crate) fn tls() -> Self {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
+        Self::start("https", Some(Arc::new(config)))
+    }
+
+    fn start(scheme: &str, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let url = format!("{scheme}://{}", listener.local_addr().unwrap());
         let shared = Arc::<Shared>::default();
         let script = Self { shared: shared.clone(), url };
         script.on("/api", [json(CORE)]);
         script.on("/apis", [json(GROUPS)]);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let shared = shared.clone();
-                std::thread::spawn(move || serve(stream, &shared));
+                let (shared, tls) = (shared.clone(), tls.clone());
+                std::thread::spawn(move || serve(stream, tls, &shared));
             }
         });
         script
@@ -117,14 +135,22 @@ impl Drop for Script {
 }
 
 /// Serves one connection until it ends.
-fn serve(stream: TcpStream, shared: &Shared) {
+fn serve(stream: TcpStream, tls: Option<Arc<ServerConfig>>, shared: &Shared) {
     stream.set_nodelay(true).unwrap();
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let socket = stream.try_clone().unwrap();
+    match tls {
+        None => converse(stream, &socket, shared),
+        Some(config) => converse(StreamOwned::new(ServerConnection::new(config).unwrap(), stream), &socket, shared),
+    }
+}
+
+fn converse(stream: impl Read + Write, socket: &TcpStream, shared: &Shared) {
+    let mut reader = BufReader::new(stream);
     while let Some(head) = request(&mut reader) {
         let (what, path) = describe(&head);
         let acts = {
             let mut state = shared.state.lock().unwrap();
-            state.heard.push(Heard { what, at: Instant::now() });
+            state.heard.push(Heard { what, token: token(&head), at: Instant::now() });
             match state.replies.get_mut(&path) {
                 Some(replies) if replies.len() > 1 => replies.pop_front().unwrap(),
                 Some(replies) => replies.front().cloned().unwrap_or_default(),
@@ -132,14 +158,14 @@ fn serve(stream: TcpStream, shared: &Shared) {
             }
         };
         shared.changed.notify_all();
-        if !play(acts, &stream, shared) {
+        if !play(acts, reader.get_mut(), socket, shared) {
             return;
         }
     }
 }
 
 /// Whether the connection can take another request.
-fn play(acts: Vec<Act>, mut stream: &TcpStream, shared: &Shared) -> bool {
+fn play(acts: Vec<Act>, stream: &mut (impl Read + Write), socket: &TcpStream, shared: &Shared) -> bool {
     for act in acts {
         let done = match act {
             Act::Write(bytes) => stream.write_all(&bytes),
@@ -153,8 +179,8 @@ fn play(acts: Vec<Act>, mut stream: &TcpStream, shared: &Shared) -> bool {
                 return false;
             }
             Act::Reset => {
-                SockRef::from(stream).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-                // The reader holds the same socket; with both gone it is reset.
+                SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+                // With the last that holds the socket gone it is reset.
                 return false;
             }
         };
@@ -173,7 +199,7 @@ impl Shared {
 }
 
 /// The head of the next request, whose body is passed over.
-fn request(reader: &mut BufReader<TcpStream>) -> Option<String> {
+fn request(reader: &mut BufReader<impl Read>) -> Option<String> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if reader.read_line(&mut head).ok()? == 0 {
@@ -185,6 +211,12 @@ fn request(reader: &mut BufReader<TcpStream>) -> Option<String> {
     let length = length.map_or(0, |length| length.trim().parse().unwrap());
     reader.take(length).read_to_end(&mut Vec::new()).ok()?;
     Some(head)
+}
+
+/// The bearer token of a request.
+fn token(head: &str) -> Option<String> {
+    let header = head.lines().find(|line| line.to_lowercase().starts_with("authorization: bearer "))?;
+    header.split(' ').next_back().map(ToOwned::to_owned)
 }
 
 /// A request in a few words, and its path: `list`, `list continue=c1`, `watch rv=5`, `stream` for a streaming list, or its method
