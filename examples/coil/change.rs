@@ -55,11 +55,29 @@ pub(crate) async fn apply(args: Apply, session: &mut Session, out: &mut Out) -> 
 
 pub(crate) async fn replace(args: Replace, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let objects = objects(&args.files, "replace")?;
-    if let Some(subresource) = &args.subresource {
-        return replace_parts(objects, subresource, &args.writing, session, out).await;
+    let mut results = Results::new(args.writing.output, args.writing.dry_run);
+    for ManifestObject { object, place, .. } in objects {
+        let label = format!("{place}: {} {:?}", object.kind(), object.name());
+        match replace_one(object, &args, session).await {
+            Ok(object) => results.done(object, "replaced", out)?,
+            Err(fault) => results.failed(fault.about(label)),
+        }
     }
-    let request = written!(session.client().await?.manifests(objects).replace(), &args.writing);
-    carry_out(request, &args.writing, |_| "replaced", session, out).await
+    results.end(out)
+}
+
+/// As kubectl, replaces the object as it is now where no version is named: some types cannot be replaced otherwise.
+async fn replace_one(mut object: Unstructured, args: &Replace, session: &mut Session) -> Result<Unstructured, Fault> {
+    let api = api_of(&object, session).await?;
+    if let Some(subresource) = &args.subresource {
+        let part = api.subresource::<Unstructured>(object.name(), subresource.as_str());
+        return Ok(written!(part.replace(&object), &args.writing).await?);
+    }
+    if object.resource_version().is_none() {
+        let current = api.get(object.name()).await?;
+        object.metadata_mut().set_resource_version(current.resource_version());
+    }
+    Ok(written!(api.replace(&object), &args.writing).await?)
 }
 
 /// Prints what comes of each object, as it is seen to.
@@ -80,28 +98,6 @@ async fn carry_out(
         match result {
             Ok(done) => results.done(object.unwrap_or_default(), what(&done), out)?,
             Err(error) => results.failed(Fault::from(error).about(format!("{place}: {kind} {name:?}"))),
-        }
-    }
-    results.end(out)
-}
-
-async fn replace_parts(
-    objects: Vec<ManifestObject>,
-    subresource: &str,
-    writing: &Writing,
-    session: &mut Session,
-    out: &mut Out,
-) -> Result<(), Fault> {
-    let mut results = Results::new(writing.output, writing.dry_run);
-    for ManifestObject { object, place, .. } in objects {
-        let replaced = async {
-            let api = api_of(&object, session).await?;
-            let part = api.subresource::<Unstructured>(object.name(), subresource);
-            Ok::<_, Fault>(written!(part.replace(&object), writing).await?)
-        };
-        match replaced.await {
-            Ok(object) => results.done(object, "replaced", out)?,
-            Err(fault) => results.failed(fault.about(format!("{place}: {} {:?}", object.kind(), object.name()))),
         }
     }
     results.end(out)

@@ -290,6 +290,7 @@ fn folders_lists_and_standard_input_are_read() {
     cluster.fails("create -f nowhere.yaml", 1, "nowhere.yaml");
     cluster.home.file("odd.yaml", "kind: [\n");
     cluster.fails("create -f odd.yaml", 1, "odd.yaml");
+    cluster.ok("replace -f folder/1.yaml --dry-run=server -o name", "configmap/one\n");
     cluster.home.file("empty.yaml", "---\n# nothing\n");
     cluster.fails("create -f empty.yaml", 1, "no objects");
     cluster.home.file("untyped.yaml", "metadata: {name: a}\n");
@@ -390,4 +391,47 @@ fn pods_are_evicted_unless_they_are_not_there() {
     cluster.ok("evict pod/p", "pod/p evicted\n");
     cluster.fails("evict p", 1, "not found");
     cluster.fails("logs p", 1, "not found");
+}
+
+const WIDGETS: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets, singular: widget, shortNames: [wd]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns: [{name: Size, type: integer, jsonPath: .spec.size}]
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: w}
+spec: {size: 3}
+"#;
+
+#[test]
+fn a_type_and_its_objects_come_in_one_file() {
+    let cluster = Cluster::new();
+    cluster.home.file("widgets.yaml", WIDGETS);
+    let said = |what: &str| {
+        format!(
+            "customresourcedefinition.apiextensions.k8s.io/widgets.example.com {what}\nwidget.example.com/w {what}\n"
+        )
+    };
+    cluster.ok("apply -f widgets.yaml", &said("created"));
+    cluster.ok("apply -f widgets.yaml", &said("unchanged"));
+    cluster.ok("get wd", "NAME   SIZE\nw      3\n");
+    // Custom resources cannot be replaced but in a version.
+    cluster.ok("replace -f widgets.yaml", &said("replaced"));
+    cluster.fails(r#"patch wd w -p {"spec":{"size":4}}"#, 1, "415");
+    cluster.ok(r#"patch wd/w --type=merge -p {"spec":{"size":4}}"#, "widget.example.com/w patched\n");
+    cluster.ok("get widgets.v1.example.com w -o jsonpath={.spec.size}", "4");
 }
