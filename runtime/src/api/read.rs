@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cloudcoil_core::{Error, ListParams, ListVersion, Resource, ResourceList, Table, Unstructured, View, response};
+use cloudcoil_core::{
+    Error, ListParams, ListVersion, Pages, Resource, ResourceList, Table, Unstructured, View, WholeList, response,
+};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 
@@ -124,14 +126,7 @@ impl<K: Resource> List<K> {
     /// # Errors
     /// As [`Api::get`]; one for which [`is_expired`](Error::is_expired) holds when the continue token is too old.
     pub async fn page(&self) -> Result<ResourceList<K>, Error> {
-        let request = self.api.requests.list(&self.params)?;
-        let mut list = ResourceList::decode(&self.api.client.request(request).await?)?;
-        let resource_type = self.api.resource_type();
-        for object in &mut list.items {
-            let object: &mut K = object;
-            object.fill_type(&resource_type.api_version(), &resource_type.kind);
-        }
-        Ok(list)
+        page(&self.api, &self.params).await
     }
 
     /// Reads the objects page by page, as they are asked for. One that does not fit its type is an error among them, and
@@ -139,20 +134,11 @@ impl<K: Resource> List<K> {
     ///
     /// If the token of the next page is too old by the time it is asked for, the server's offer to go on from the newest
     /// version is taken: objects that were created or deleted since the first page may then be missed or reported.
-    pub fn stream(mut self) -> ListStream<K> {
-        self.params.limit.get_or_insert(PAGE);
-        let pages = stream::unfold(Some(self), |list| async move {
-            let list = list?;
-            match list.page().await {
-                Ok(page) => {
-                    let next = page.continue_token.clone().map(|token| list.following(token));
-                    Some((Ok(page), next))
-                }
-                Err(error) => match fresh_token(&error) {
-                    Some(token) => Some((Ok(ResourceList::default()), Some(list.following(token)))),
-                    None => Some((Err(error), None)),
-                },
-            }
+    pub fn stream(self) -> ListStream<K> {
+        let Self { api, params } = self;
+        let pages = stream::unfold((api, Pages::new(params)), |(api, mut pages)| async move {
+            let read = page(&api, pages.next()?).await;
+            Some((pages.heard(read), (api, pages)))
         });
         let objects = pages.flat_map(|page| match page {
             Ok(ResourceList { items, errors, .. }) => {
@@ -181,35 +167,18 @@ impl<K: Resource> List<K> {
         Table::decode(&self.api.client.request(requests.list(&self.params)?).await?)
     }
 
-    /// Reads all pages. If a token expires on the way, everything is read anew at once.
-    async fn whole(mut self) -> Result<ResourceList<K>, Error> {
-        let mut whole = ResourceList::default();
-        loop {
-            let page = match self.page().await {
-                Err(error) if error.is_expired() && self.params.continue_token.is_some() && !whole.items.is_empty() => {
-                    self.params = ListParams { continue_token: None, limit: None, ..self.params };
-                    whole = ResourceList::default();
-                    continue;
-                }
-                page => page?,
-            };
-            let next = page.continue_token.clone();
-            whole.append(page);
-            match next {
-                Some(token) => self = self.following(token),
-                None => break,
+    async fn whole(self) -> Result<ResourceList<K>, Error> {
+        let mut whole = WholeList::new(self.params);
+        let list = loop {
+            let read = page(&self.api, whole.next()).await;
+            if let Some(result) = whole.heard(read) {
+                break result?;
             }
-        }
-        match whole.errors.first() {
+        };
+        match list.errors.first() {
             Some(error) => Err(error.clone().into()),
-            None => Ok(whole),
+            None => Ok(list),
         }
-    }
-
-    /// The list whose first page comes after this one's: the token stands for the version too.
-    fn following(self, token: String) -> Self {
-        let params = ListParams { continue_token: Some(token), version: ListVersion::MostRecent, ..self.params };
-        Self { params, ..self }
     }
 }
 
@@ -242,11 +211,12 @@ impl<K> std::fmt::Debug for ListStream<K> {
     }
 }
 
-/// The token with which a list whose own has expired can go on.
-fn fresh_token(error: &Error) -> Option<String> {
-    let status = error.status().filter(|_| error.is_expired())?;
-    Some(status.metadata.continue_token.clone()).filter(|token| !token.is_empty())
+async fn page<K: Resource>(api: &Api<K>, params: &ListParams) -> Result<ResourceList<K>, Error> {
+    let mut list = ResourceList::decode(&api.client.request(api.requests.list(params)?).await?)?;
+    let resource_type = api.resource_type();
+    for object in &mut list.items {
+        let object: &mut K = object;
+        object.fill_type(&resource_type.api_version(), &resource_type.kind);
+    }
+    Ok(list)
 }
-
-/// As many as `kubectl` asks for at a time.
-const PAGE: u32 = 500;
