@@ -38,6 +38,7 @@ mod reconciler;
 pub mod request;
 pub mod resource;
 pub mod response;
+mod save;
 pub mod selector;
 pub mod status;
 mod store;
@@ -83,6 +84,7 @@ pub use request::{
     WatchParams, WriteParams,
 };
 pub use resource::{KnownResource, Resource, ResourceKey, ResourceType, Scope};
+pub use save::SaveStep;
 pub use selector::{FieldSelector, FieldSelectorError, Selector, SelectorError};
 pub use status::Status;
 pub use store::{IndexFn, Store};

@@ -22,7 +22,8 @@ mod warnings;
 
 pub use api::{
     Api, Awaited, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs,
-    PatchRequest, Replace, SetReplicas, Subresource, SubresourceWrite, WaitRequest, Watch, WatchEvent, WatchStream,
+    PatchRequest, Replace, Save, SetReplicas, Subresource, SubresourceWrite, WaitRequest, Watch, WatchEvent,
+    WatchStream,
 };
 pub use client::Client;
 pub use connect::{load_config, process_environment, view_config};

@@ -2,6 +2,7 @@
 
 mod document;
 mod error;
+pub(crate) mod fuzz;
 mod numbers;
 mod order;
 mod run;

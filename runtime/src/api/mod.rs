@@ -19,7 +19,7 @@ pub use read::{Get, List, ListStream};
 pub use subresource::{Evict, SetReplicas, Subresource, SubresourceWrite};
 pub use wait::{Awaited, WaitRequest};
 pub use watch::{Watch, WatchEvent, WatchStream, item};
-pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace};
+pub use write::{Create, Delete, DeleteCollection, PatchRequest, Replace, Save};
 
 use crate::Client;
 
@@ -154,6 +154,12 @@ impl<K: Resource> Api<K> {
         Replace::new(self.for_object(object), object)
     }
 
+    /// Creates an object, or replaces the one that is stored: created when it has no name yet or does not exist, replaced if
+    /// nobody has changed it since it was read, or since now if it carries no resource version.
+    pub fn save<'a>(&self, object: &'a K) -> Save<'a, K> {
+        Save::new(self.for_object(object), object)
+    }
+
     /// Replaces an object's status and nothing else.
     pub fn replace_status<'a>(&self, object: &'a K) -> Replace<'a, K> {
         self.replace(object).subresource("status")
@@ -183,6 +189,15 @@ impl<K: Resource> Api<K> {
     /// Deletes an object.
     pub fn delete(&self, name: &str) -> Delete<K> {
         Delete::new(self.clone(), name)
+    }
+
+    /// Deletes an object that was read: this very one, and not another that has taken its name.
+    pub fn remove(&self, object: &K) -> Delete<K> {
+        let delete = Delete::new(self.for_object(object), object.name());
+        match object.uid() {
+            Some(uid) => delete.uid(uid),
+            None => delete,
+        }
     }
 
     /// Deletes all objects, or those that the builder's selectors match.

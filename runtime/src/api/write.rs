@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cloudcoil_core::{
     DeleteParams, Deleted, Error, FieldValidation, ListParams, Patch, PatchParams, Propagation, Resource, ResourceList,
-    WriteParams, response,
+    SaveStep, WriteParams, response,
 };
 use futures_util::future::BoxFuture;
 
@@ -116,6 +116,49 @@ impl<'a, K: Resource> IntoFuture for Replace<'a, K> {
     fn into_future(self) -> Self::IntoFuture {
         let Self { api, object, subresource, params } = self;
         Box::pin(async move { api.fetch(api.requests.replace(object.name(), subresource, object, &params)?).await })
+    }
+}
+
+/// A creation or replacement; `.await` it to have the object as stored. See [`Api::save`].
+#[derive(Debug)]
+#[must_use = "nothing is sent until it is awaited"]
+pub struct Save<'a, K> {
+    api: Api<K>,
+    object: &'a K,
+    params: WriteParams,
+}
+
+impl<'a, K: Resource> Save<'a, K> {
+    pub(super) fn new(api: Api<K>, object: &'a K) -> Self {
+        Self { api, object, params: WriteParams::default() }
+    }
+
+    write_options!(params);
+
+    async fn run(self) -> Result<K, Error> {
+        let Self { api, object, params } = self;
+        let mut object = object.clone();
+        let step = match SaveStep::first(&object) {
+            SaveStep::Fetch => {
+                let stored = api.get(object.name()).await;
+                SaveStep::fetched(&mut object, stored)?
+            }
+            step => step,
+        };
+        let request = match step {
+            SaveStep::Create => api.requests.create(&object, &params)?,
+            SaveStep::Replace | SaveStep::Fetch => api.requests.replace(object.name(), None, &object, &params)?,
+        };
+        api.fetch(request).await
+    }
+}
+
+impl<'a, K: Resource> IntoFuture for Save<'a, K> {
+    type Output = Result<K, Error>;
+    type IntoFuture = BoxFuture<'a, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
     }
 }
 

@@ -10,4 +10,5 @@ mod discovery;
 mod informer;
 mod manifests;
 mod subresources;
+mod verbs;
 mod waits;
