@@ -88,7 +88,7 @@ pub use save::SaveStep;
 pub use selector::{FieldSelector, FieldSelectorError, Selector, SelectorError};
 pub use status::Status;
 pub use store::{IndexFn, Store};
-pub use table::{Table, TableColumn, TableRow};
+pub use table::{Table, TableColumn, TableEvent, TableInput, TableOutput, TableRow, TableWatch};
 pub use target::{Outgoing, Target};
 pub use time::{Now, Time, UnixTime};
 pub use unstructured::Unstructured;

@@ -22,8 +22,8 @@ mod warnings;
 
 pub use api::{
     Api, Awaited, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs,
-    PatchRequest, Replace, Save, SetReplicas, Subresource, SubresourceWrite, WaitRequest, Watch, WatchEvent,
-    WatchStream,
+    PatchRequest, Replace, Save, SetReplicas, Subresource, SubresourceWrite, TableStream, WaitRequest, Watch,
+    WatchEvent, WatchStream,
 };
 pub use client::Client;
 pub use connect::{load_config, process_environment, view_config};
@@ -38,8 +38,8 @@ pub use cloudcoil_core as core;
 pub use cloudcoil_core::{
     Answer, ApiResource, BackoffPolicy, Catalog, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation,
     KnownResource, ListVersion, LogSource, Object, Patch, Predicate, Propagation, ReconcilerConfig, ReconcilerStatus,
-    Resource, ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, Unstructured,
-    Warning, WatchConfig,
+    Resource, ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, TableEvent,
+    Unstructured, Warning, WatchConfig,
 };
 
 /// What most programs use.

@@ -1,5 +1,7 @@
 //! Objects as the API server prints them: columns and rows.
 
+mod watch;
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -12,6 +14,8 @@ use crate::list::ResourceList;
 use crate::resource::Resource as _;
 use crate::response;
 use crate::unstructured::Unstructured;
+
+pub use watch::{TableEvent, TableInput, TableOutput, TableWatch};
 
 /// Objects as rows, with the columns that their type has; what `kubectl get` shows.
 ///

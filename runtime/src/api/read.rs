@@ -65,8 +65,8 @@ impl<K: Resource> IntoFuture for Get<K> {
 #[derive(Debug)]
 #[must_use = "await it, or call `page` or `stream`"]
 pub struct List<K> {
-    api: Api<K>,
-    params: ListParams,
+    pub(super) api: Api<K>,
+    pub(super) params: ListParams,
 }
 
 impl<K: Resource> List<K> {
