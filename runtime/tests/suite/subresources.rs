@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloudcoil_runtime::{Error, Evicted, ListVersion, Patch, Propagation, Resource as _};
+use cloudcoil_runtime::{Error, Evicted, ListVersion, Patch, Propagation, Resource as _, TableEvent};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::TokenRequest;
@@ -206,4 +206,30 @@ fn an_object_that_was_read_is_applied_without_what_is_the_servers() {
         let body = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "data": {"k": "v"}});
         assert_eq!((&*seen.content_type, &seen.body), ("application/apply-patch+yaml", &body));
     }
+}
+
+#[test]
+fn a_watched_table_shows_what_exists_and_each_change() {
+    let runtime = Virtual::new();
+    let cluster = Cluster::new(&runtime);
+    runtime.run(async {
+        let pods = cluster.client().api::<Pod>();
+        pods.create(&pod("a")).await.unwrap();
+        let mut tables = pods.list().watch_table();
+        let mut next = async || match tables.next().await.unwrap().unwrap() {
+            TableEvent::Listed(table) => format!("listed {} of {}", table.rows[0].text(0), table.columns[0].name),
+            TableEvent::Applied(table) => format!("applied {}", table.rows[0].text(0)),
+            TableEvent::Deleted(table) => format!("deleted {}", table.rows[0].text(0)),
+            TableEvent::Failed(error) => panic!("{error}"),
+        };
+        assert_eq!(next().await, "listed a of Name");
+        pods.create(&pod("b")).await.unwrap();
+        assert_eq!(next().await, "applied b");
+        cluster.break_watches();
+        pods.delete("a").grace_period(Duration::ZERO).await.unwrap();
+        assert_eq!(next().await, "applied a", "it is going");
+        assert_eq!(next().await, "deleted a");
+        drop(tables);
+        assert_eq!(cluster.watches(), 0);
+    });
 }
