@@ -33,9 +33,16 @@ impl Cluster {
             (given, difference) => {
                 let read = |value: Option<&Value>| Owners::read(value).unwrap_or_default();
                 let given = given.filter(|_| !resets).map(|given| read(Some(&given))).filter(|given| !given.is_none());
-                let owners = if resets { Owners::default() } else { given.unwrap_or_else(|| read(live)) };
-                let tracked = old.is_none() || !owners.is_none();
                 let owner = Owner::updating(&manager(call), &version, subresource);
+                let owners = match (given, &difference) {
+                    _ if resets => Owners::default(),
+                    (Some(given), _) => given,
+                    (None, Some(difference)) if !seen.may_change() => {
+                        Owners::read_touched(live, &owner, difference).unwrap_or_default()
+                    }
+                    (None, _) => read(live),
+                };
+                let tracked = old.is_none() || !owners.is_none();
                 match difference.filter(|_| tracked) {
                     Some(difference) => {
                         let objects = (&*before, &*after);
@@ -162,6 +169,10 @@ impl<'s> Versions<'s> for Seen<'s> {
         Types { kinds: self.kinds }
     }
 
+    fn may_change(&self) -> bool {
+        self.resource.is_custom()
+    }
+
     fn of(&self, version: &str) -> Option<Type<'s>> {
         self.type_of(self.resource(version)?)
     }
@@ -179,8 +190,8 @@ impl<'s> Versions<'s> for Seen<'s> {
         Cow::Owned(Value::Object(served.unwrap_or(stored)))
     }
 
-    fn filter(&self, _version: &str, set: Set) -> Set {
-        let set = set.without(&self.reset);
+    fn filter(&self, _version: &str, mut set: Set) -> Set {
+        set.cut(&self.reset);
         match &self.only {
             Some(only) => set.only(only),
             None => set,

@@ -13,7 +13,8 @@ use super::errors::{
     Fault, Outcome, bad_request, invalid, not_found, unprocessable, unsupported_media_type, unsupported_patch,
 };
 use super::media::content_type;
-use super::object::{Draft, meta};
+use super::object::{Draft, meta, meta_value, metadata_mut, set_meta};
+use super::ownership::FIELD;
 use super::pages::check_write;
 use super::present::View;
 use super::reply::{Body, Reply};
@@ -39,13 +40,21 @@ impl Cluster {
         let Some(old) = self.store.get(&call.resource.place, &call.key()).cloned() else {
             return Err(not_found(call.resource, call.name()));
         };
-        let served = convert::served(&self.kinds, call.resource, old.fields());
-        let patched = change.apply(&self.kinds, call.resource, served.as_ref().unwrap_or_else(|| old.fields()))?;
-        let of = &call.resource.of;
-        let text = Value::Object(whole(&of.api_version(), &of.kind, &patched)).to_string();
-        let misfit = |fault: String| invalid("", "", "", &[Fault::invalid("patch", text.as_str(), fault)]);
-        let patched = Value::Object(patched).into();
-        let fields = body::admit(&self.kinds, call.resource, patched, &mut strict).map_err(misfit)?;
+        // Ownership is long, and seldom what a patch is about.
+        let mut document =
+            convert::served(&self.kinds, call.resource, old.fields()).unwrap_or_else(|| old.fields().clone());
+        let owners = if mentions_owners(call.body) { None } else { metadata_mut(&mut document).remove(FIELD) };
+        let patched = change.apply(&self.kinds, call.resource, document)?;
+        let fields = body::admit(&self.kinds, call.resource, Value::Object(patched.clone()).into(), &mut strict);
+        let misfit = |fault: String| {
+            let mut patched = patched.clone();
+            let owners = owners.as_ref().or_else(|| meta_value(&patched, FIELD)).cloned();
+            set_meta(&mut patched, FIELD, owners);
+            let of = &call.resource.of;
+            let text = Value::Object(whole(&of.api_version(), &of.kind, &patched)).to_string();
+            invalid("", "", "", &[Fault::invalid("patch", text, fault)])
+        };
+        let fields = fields.map_err(misfit)?;
         let warnings = body::validated(call.query, &strict, strict.clone()).map_err(misfit)?;
         check_name(call, &fields)?;
         let object = self.update_object(call, &old, fields)?;
@@ -97,9 +106,11 @@ impl Change {
     }
 
     /// The fields of the changed object.
-    fn apply(self, kinds: &Kinds, resource: &Resource, old: &Draft) -> Outcome<Map<String, Value>> {
+    fn apply(self, kinds: &Kinds, resource: &Resource, old: Draft) -> Outcome<Map<String, Value>> {
         let of = &resource.of;
-        let document = whole(&of.api_version(), &of.kind, old);
+        let mut document = old;
+        document.insert("apiVersion".to_owned(), Value::from(of.api_version()));
+        document.insert("kind".to_owned(), Value::from(&*of.kind));
         let mut fields = self.change(kinds, (&of.group, &of.version, &of.kind), document)?;
         let version = fields.remove("apiVersion");
         let kind = fields.remove("kind");
@@ -139,6 +150,13 @@ impl Change {
             _ => Err(bad_request("the patch leaves no object")),
         }
     }
+}
+
+/// Whether a patch may be about who owns what.
+fn mentions_owners(body: &[u8]) -> bool {
+    let name = FIELD.as_bytes();
+    // What is escaped may be anything.
+    body.contains(&b'\\') || body.windows(name.len()).any(|window| window == name)
 }
 
 /// The body, and what is in it twice.

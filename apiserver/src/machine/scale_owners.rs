@@ -90,7 +90,7 @@ impl<'a> ScaleOwners<'a> {
             let path = self.path(&owned.version)?;
             owned.fields.has_path(&path).then(|| {
                 let fields = Set::of_fields(&[&["spec", "replicas"]]);
-                (in_scale(owner), Owned { version: VERSION.to_owned(), fields, time: owned.time.clone() })
+                (in_scale(owner), Owned { time: owned.time.clone(), ..Owned::new(VERSION, fields) })
             })
         });
         Owners(owners.collect())
@@ -108,7 +108,7 @@ impl<'a> ScaleOwners<'a> {
             {
                 let mut taken = Set::default();
                 taken.insert(&path);
-                owned.fields = owned.fields.difference(&taken);
+                owned.fields.subtract(&taken);
             }
             if !owned.fields.is_empty() {
                 owners.0.insert(owner, owned);
@@ -121,7 +121,7 @@ impl<'a> ScaleOwners<'a> {
                 let mut fields = Set::default();
                 fields.insert(&path);
                 let time = self.parent.0.get(&owner).and_then(|owned| owned.time.clone());
-                owners.0.insert(owner, Owned { version: version.clone(), fields, time });
+                owners.0.insert(owner, Owned { time, ..Owned::new(&version, fields) });
             }
         }
         owners
@@ -148,6 +148,10 @@ struct Seen<'s> {
 impl<'s> Versions<'s> for Seen<'s> {
     fn types(&self) -> Types<'s> {
         Types { kinds: self.kinds }
+    }
+
+    fn may_change(&self) -> bool {
+        false
     }
 
     fn of(&self, version: &str) -> Option<Type<'s>> {

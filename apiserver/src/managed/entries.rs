@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::set::Set;
+use super::walk::Comparison;
 
 /// Who owns which fields.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,14 @@ pub(crate) struct Owned {
     pub(crate) fields: Set,
     /// When it last changed, as text.
     pub(crate) time: Option<String>,
+    /// The entry as it was read, when nothing of it changes; its fields are not read then.
+    pub(crate) kept: Option<Value>,
+}
+
+impl Owned {
+    pub(crate) fn new(version: &str, fields: Set) -> Self {
+        Self { version: version.to_owned(), fields, time: None, kept: None }
+    }
 }
 
 impl Owner {
@@ -84,6 +93,28 @@ impl Owners {
 
     /// Reads `managedFields`; `None` when it cannot be understood, so that nothing of it counts.
     pub(crate) fn read(managed: Option<&Value>) -> Option<Self> {
+        Self::read_with(managed, |_, _, _| false)
+    }
+
+    /// The same, where an update by `writer` changes no more than `difference`: entries that have no part in it are kept
+    /// as they are.
+    pub(crate) fn read_touched(managed: Option<&Value>, writer: &Owner, difference: &Comparison) -> Option<Self> {
+        let updates = |entry: &&Value| entry["operation"] == Operation::Update.name();
+        let entries = managed.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        if entries.iter().filter(updates).count() >= MOST_UPDATES {
+            return Self::read(managed);
+        }
+        let Comparison { removed, modified, added } = difference;
+        Self::read_with(managed, |owner, version, fields| {
+            version == writer.version
+                && owner != writer
+                && fields
+                    .as_object()
+                    .is_some_and(|fields| [removed, modified, added].iter().all(|set| !set.meets(fields)))
+        })
+    }
+
+    fn read_with(managed: Option<&Value>, keeps: impl Fn(&Owner, &str, &Value) -> bool) -> Option<Self> {
         let mut owners = BTreeMap::new();
         for entry in managed.and_then(Value::as_array).into_iter().flatten() {
             let text = |name: &str| entry[name].as_str().unwrap_or_default();
@@ -96,18 +127,20 @@ impl Owners {
             if version.is_empty() || text("fieldsType") != "FieldsV1" {
                 return None;
             }
-            let fields = match &entry["fieldsV1"] {
-                Value::Null => Set::default(),
-                fields => Set::from_json(fields)?,
-            };
             let owner = Owner {
                 manager: text("manager").to_owned(),
                 operation,
                 version: if operation == Operation::Update { version.to_owned() } else { String::new() },
                 subresource: text("subresource").to_owned(),
             };
+            let kept = keeps(&owner, version, &entry["fieldsV1"]).then(|| entry.clone());
+            let fields = match &entry["fieldsV1"] {
+                _ if kept.is_some() => Set::default(),
+                Value::Null => Set::default(),
+                fields => Set::from_json(fields)?,
+            };
             let time = entry["time"].as_str().map(str::to_owned);
-            owners.insert(owner, Owned { version: version.to_owned(), fields, time });
+            owners.insert(owner, Owned { time, kept, ..Owned::new(version, fields) });
         }
         Some(Self(owners))
     }
@@ -166,6 +199,9 @@ impl Owners {
 }
 
 fn entry(owner: &Owner, owned: &Owned) -> Value {
+    if let Some(kept) = &owned.kept {
+        return kept.clone();
+    }
     let mut entry = Map::new();
     let mut set = |name: &str, value: &str| entry.insert(name.to_owned(), Value::from(value));
     set("manager", &owner.manager);

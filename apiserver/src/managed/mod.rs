@@ -27,6 +27,9 @@ pub(crate) trait Versions<'s> {
     /// The types that values have.
     fn types(&self) -> Types<'s>;
 
+    /// Whether types may be others than when something was last written.
+    fn may_change(&self) -> bool;
+
     /// The type of the object in a version such as `apps/v1`; `None` when that is not served.
     fn of(&self, version: &str) -> Option<Type<'s>>;
 
@@ -59,7 +62,11 @@ pub(crate) fn difference<'s>(
 ) -> Option<Comparison> {
     let Comparison { removed, modified, added } = versions.types().compare(versions.of(version)?, old, new);
     let never = never_owned();
-    let owned = |set: Set| versions.filter(version, set).difference(&never);
+    let owned = |set: Set| {
+        let mut set = versions.filter(version, set);
+        set.subtract(&never);
+        set
+    };
     let difference = Comparison { removed: owned(removed), modified: owned(modified), added: owned(added) };
     (difference != Comparison::default()).then_some(difference)
 }
@@ -78,16 +85,18 @@ pub(crate) fn update<'s>(
     let mut differences = Differences::between(versions, &owner.version, old, new);
     differences.found.insert(owner.version.clone(), Some(difference));
     owners.retain(|_, owned| match differences.at(&owned.version) {
+        _ if owned.kept.is_some() => true,
         Some(difference) => {
-            owned.fields = owned.fields.difference(&changed(difference)).difference(&difference.removed);
+            for gone in [&difference.modified, &difference.added, &difference.removed] {
+                owned.fields.subtract(gone);
+            }
             !owned.fields.is_empty()
         }
         None => false,
     });
     if !own.is_empty() {
         let version = owner.version.clone();
-        let owned =
-            owners.entry(owner.clone()).or_insert_with(|| Owned { version, fields: Set::default(), time: None });
+        let owned = owners.entry(owner.clone()).or_insert_with(|| Owned::new(&version, Set::default()));
         owned.fields = std::mem::take(&mut owned.fields).union(&own);
         owned.time = Some(time.to_owned());
     }
@@ -117,7 +126,7 @@ pub(crate) fn apply<'s>(
     let fields = versions.filter(version, types.fields(of, config));
     let before = owners.remove(owner);
     let last_time = before.as_ref().and_then(|owned| owned.time.clone());
-    let now = Owned { version: version.to_owned(), fields, time: last_time };
+    let now = Owned { time: last_time, ..Owned::new(version, fields) };
     owners.insert(owner.clone(), now);
     let object = match before.filter(|before| !before.fields.is_empty()) {
         Some(before) => prune(versions, &merged, version, &owners, &before),
@@ -130,7 +139,7 @@ pub(crate) fn apply<'s>(
     }
     let changed = !element::same(live, &object);
     if let Some(owned) = owners.get_mut(owner) {
-        owned.fields = owned.fields.difference(&never_owned());
+        owned.fields.subtract(&never_owned());
         if changed {
             owned.time = Some(time.to_owned());
         }
@@ -156,7 +165,8 @@ fn take_over<'s>(
         if !force {
             conflicts.extend(wanted.paths().into_iter().map(|path| (other.clone(), path)));
         }
-        owned.fields = owned.fields.difference(&wanted).difference(&difference.removed);
+        owned.fields.subtract(&wanted);
+        owned.fields.subtract(&difference.removed);
         !owned.fields.is_empty()
     });
     conflicts
@@ -202,6 +212,9 @@ fn prune<'s>(
 
 /// The fields in a set, in line with the types as they are now.
 fn reconcile<'s>(versions: &impl Versions<'s>, owners: Owners) -> Owners {
+    if !versions.may_change() {
+        return owners;
+    }
     let types = versions.types();
     let reconciled = owners.0.into_iter().filter_map(|(owner, owned)| {
         let of = versions.of(&owned.version)?;

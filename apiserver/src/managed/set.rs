@@ -94,27 +94,42 @@ impl Set {
 
     /// What is not in `other`, path by path.
     pub(crate) fn difference(&self, other: &Self) -> Self {
-        let left = |(element, node): (&Element, &Node)| match other.0.get(element) {
-            None => Some((element.clone(), node.clone())),
-            Some(theirs) => {
-                let left = Node { member: node.member && !theirs.member, rest: node.rest.difference(&theirs.rest) };
-                left.kept(element)
-            }
-        };
-        Self(self.0.iter().filter_map(left).collect())
+        let mut left = self.clone();
+        left.subtract(other);
+        left
     }
 
-    /// What neither is in `other` nor goes on from a path in it.
-    pub(crate) fn without(&self, other: &Self) -> Self {
-        if other.is_empty() {
-            return self.clone();
+    /// Takes out what is in `other`, path by path.
+    pub(crate) fn subtract(&mut self, other: &Self) {
+        for (element, theirs) in &other.0 {
+            let Some(node) = self.0.get_mut(element) else { continue };
+            node.member &= !theirs.member;
+            node.rest.subtract(&theirs.rest);
+            if !node.member && node.rest.is_empty() {
+                self.0.remove(element);
+            }
         }
-        let left = |(element, node): (&Element, &Node)| match other.0.get(element) {
-            None => Some((element.clone(), node.clone())),
-            Some(theirs) if theirs.member => None,
-            Some(theirs) => Node { member: node.member, rest: node.rest.without(&theirs.rest) }.kept(element),
-        };
-        Self(self.0.iter().filter_map(left).collect())
+    }
+
+    /// Takes out what is in `other`, and what goes on from a path in it.
+    pub(crate) fn cut(&mut self, other: &Self) {
+        for (element, theirs) in &other.0 {
+            let Some(node) = self.0.get_mut(element) else { continue };
+            node.rest.cut(&theirs.rest);
+            if theirs.member || (!node.member && node.rest.is_empty()) {
+                self.0.remove(element);
+            }
+        }
+    }
+
+    /// Whether a path is in both this and `fields`, a set as `fieldsV1` has it.
+    pub(crate) fn meets(&self, fields: &Map<String, Value>) -> bool {
+        self.0.iter().any(|(element, node)| match fields.get(&element.to_text()) {
+            Some(Value::Object(below)) => {
+                (node.member && (below.is_empty() || below.contains_key(ITSELF))) || node.rest.meets(below)
+            }
+            _ => false,
+        })
     }
 
     /// What begins with one of these paths of field names, as a filter keeps it.
@@ -220,7 +235,9 @@ mod tests {
         let all = set(&json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
         let some = set(&json!({"f:a": {}}));
         assert_eq!(all.difference(&some).to_json(), json!({"f:a": {"f:b": {}}, "f:c": {}}));
-        assert_eq!(all.without(&some).to_json(), json!({"f:c": {}}));
+        let mut left = all.clone();
+        left.cut(&some);
+        assert_eq!(left.to_json(), json!({"f:c": {}}));
         assert_eq!(all.intersection(&some).to_json(), json!({"f:a": {}}));
         assert_eq!(
             all.only(&[Element::field("a"), Element::field("b")]).to_json(),
@@ -246,6 +263,8 @@ mod tests {
             prop_assert_eq!(Set::from_json(&left.to_json()), Some(left.clone()));
             let both = left.clone().union(&right);
             let (common, rest) = (left.intersection(&right), left.difference(&right));
+            let meeting = matches!(left.to_json(), Value::Object(fields) if right.meets(&fields));
+            prop_assert_eq!(meeting, !common.is_empty());
             for path in a.iter().chain(&b) {
                 prop_assert!(both.has_path(path));
                 prop_assert_eq!(common.has_path(path), a.contains(path) && b.contains(path));
