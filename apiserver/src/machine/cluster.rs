@@ -38,6 +38,8 @@ pub(crate) struct Cluster {
     pub(crate) frozen: Option<u64>,
     /// The writes of this step, for whoever has to hear of them.
     pub(crate) changes: Vec<Change>,
+    /// What to warn of even if the request at hand is refused.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// One request to a resource.
@@ -88,6 +90,7 @@ impl Cluster {
             root_ca: config.root_ca.clone(),
             frozen: None,
             changes: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 

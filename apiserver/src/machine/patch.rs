@@ -56,6 +56,7 @@ impl Cluster {
         };
         let fields = fields.map_err(misfit)?;
         let warnings = body::validated(call.query, &strict, strict.clone()).map_err(misfit)?;
+        self.warnings.clone_from(&warnings);
         check_name(call, &fields)?;
         let object = self.update_object(call, &old, fields)?;
         let body = Body::text(200, "application/json", view.one(call.now, &object)? + "\n");

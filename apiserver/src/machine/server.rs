@@ -232,6 +232,7 @@ impl ApiServer {
     fn request(&mut self, now: Now, ticket: Ticket, request: Request<Bytes>, out: &mut Outbox<HttpEvent>) {
         let (parts, body) = request.into_parts();
         let head_only = parts.method == Method::HEAD;
+        self.cluster.warnings.clear();
         let mut remarks: Vec<_> = access::remark(&parts.headers).into_iter().collect();
         match self.respond(now, &parts, &body, &mut remarks) {
             Ok(Reply::Body(body)) => body.remarked(remarks).compressed(&parts.headers).send(ticket, head_only, out),
@@ -246,7 +247,10 @@ impl ApiServer {
                 self.patience.insert((until, ticket));
                 self.waiting.insert(ticket, Waiting { revision, watches, until, parts, body });
             }
-            Err(refusal) => Body::refusal(&refusal).remarked(remarks).send(ticket, head_only, out),
+            Err(refusal) => {
+                remarks.append(&mut self.cluster.warnings);
+                Body::refusal(&refusal).remarked(remarks).send(ticket, head_only, out);
+            }
         }
     }
 

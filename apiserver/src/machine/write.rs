@@ -24,6 +24,7 @@ impl Cluster {
         let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         check_write(call.query, "CreateOptions")?;
         let Decoded { mut fields, warnings } = body::decode(&self.kinds, call)?;
+        self.warnings.clone_from(&warnings);
         place_in_namespace(call, &mut fields)?;
         self.check_namespace(call, meta(&fields, "name"), true)?;
         self.check_definition(call)?;
@@ -109,6 +110,7 @@ impl Cluster {
         let view = View::of(&self.kinds, call.resource, call.form()?, call.query)?;
         check_write(call.query, "UpdateOptions")?;
         let Decoded { mut fields, warnings } = body::decode(&self.kinds, call)?;
+        self.warnings.clone_from(&warnings);
         place_in_namespace(call, &mut fields)?;
         check_name(call, &fields)?;
         let existing = self.store.get(&call.resource.place, &call.key()).cloned();
