@@ -10,9 +10,14 @@
 //! It applies on the server's side, keeps who owns which fields, and prunes, fills in and checks custom resources by the schemas
 //! of their definitions.
 //!
-//! What it does not do: rules in CEL (`x-kubernetes-validations`), which it stores and does not check; admission plugins, so
-//! that a Pod gets no service account, priority or tolerations, and volumes no protection; grace periods, since no kubelet
-//! would end them; tokens of service accounts; access rules, as whoever gets in may do everything. Answers are always JSON.
+//! It knows who asks by client certificates ([`Tls`]), bearer tokens ([`ServerConfig::users`]) and tokens of service accounts,
+//! and lets members of `system:masters` impersonate others. Evictions go by disruption budgets. A Pod that is on a node has
+//! its grace period to end, after which the server removes it, as there is no kubelet to do so. Tests say what containers
+//! write to their logs ([`ApiServer::append_log`]).
+//!
+//! What it does not do: rules in CEL (`x-kubernetes-validations`), which it stores and does not check; most admission plugins,
+//! so that a Pod gets a priority and tolerations, but no service account, and volumes no protection; access rules, as whoever
+//! is known may do everything but impersonate; every rule of every kind. Answers are always JSON.
 
 pub mod kinds;
 #[cfg(feature = "listen")]

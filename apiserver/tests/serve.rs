@@ -145,3 +145,32 @@ async fn the_binary_says_what_is_wrong() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{arguments:?}");
     }
 }
+
+#[tokio::test]
+async fn what_is_no_request_disturbs_nobody() {
+    let server = started(ServerConfig::default()).await;
+    let long = "a".repeat(2_000_000);
+    let many: String = (0..5000).map(|index| format!("X{index}: a\r\n")).collect();
+    for bytes in [
+        "\u{1}\u{2}garbage\r\n\r\n".to_owned(),
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nno frames at all, but long enough to be read as some".to_owned(),
+        format!("GET / HTTP/1.1\r\nX: {long}\r\n\r\n"),
+        format!("GET / HTTP/1.1\r\n{many}\r\n"),
+        format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", &long[..200_000]),
+        "POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n".to_owned(),
+        format!("POST {MAPS} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n"),
+    ] {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        // It may hang up before it has heard all of this.
+        let _ = stream.write_all(bytes.as_bytes()).await;
+        let mut answer = Vec::new();
+        let _ = tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await.expect("it ends");
+        assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&answer));
+    }
+    for body in ["[".repeat(200_000), "{\"a\":".repeat(50_000)] {
+        let answer = exchange(server.address(), &format!("POST {MAPS} HTTP/1.1"), &body).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    }
+    create(server.address(), "a").await;
+    server.shutdown().await;
+}
