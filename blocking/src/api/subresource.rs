@@ -20,14 +20,12 @@ impl<K: Resource> Api<K> {
     ///
     /// ```no_run
     /// use cloudcoil_blocking::{Client, Error};
-    /// use cloudcoil_blocking::core::k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+    /// use cloudcoil_blocking::core::k8s_openapi::api::authentication::v1::TokenRequest;
     /// use cloudcoil_blocking::core::k8s_openapi::api::core::v1::ServiceAccount;
     ///
-    /// fn token(client: &Client) -> Result<Option<String>, Error> {
+    /// fn token(client: &Client) -> Result<TokenRequest, Error> {
     ///     let accounts = client.api::<ServiceAccount>();
-    ///     let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
-    ///     let answer = accounts.subresource::<TokenRequest>("builder", "token").create(&request).send()?;
-    ///     Ok(answer.status.map(|status| status.token))
+    ///     accounts.subresource("builder", "token").create(&TokenRequest::default()).send()
     /// }
     /// ```
     pub fn subresource<T>(&self, name: &str, subresource: impl Into<String>) -> Subresource<T> {
