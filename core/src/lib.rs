@@ -32,6 +32,7 @@ mod owner;
 mod pages;
 mod pass;
 pub mod patch;
+pub mod proxy;
 pub mod quantity;
 mod queue;
 mod reconciler;

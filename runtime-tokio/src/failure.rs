@@ -15,7 +15,8 @@ pub(crate) fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError 
 /// while a load balancer restarts.
 pub(crate) fn tls_failure(error: &(dyn StdError + 'static)) -> NetworkError {
     if error.downcast_ref::<io::Error>().is_some_and(is_refusal) {
-        NetworkError::new(NetworkErrorKind::Tls, chain(error))
+        let advice = cloudcoil_tls::advice(error).map_or_else(String::new, |advice| format!(" ({advice})"));
+        NetworkError::new(NetworkErrorKind::Tls, chain(error) + &advice)
     } else {
         NetworkError::new(NetworkErrorKind::Connect, format!("TLS handshake: {}", chain(error)))
     }

@@ -64,13 +64,17 @@ impl Pool {
         self: Arc<Self>,
         mut request: Request<Full<Bytes>>,
     ) -> Result<Response<Body>, NetworkError> {
+        let forwarding = self.connector.forwarding();
+        if let Some(Some(authorization)) = &forwarding {
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+        }
         let mut is_repeated = false;
         loop {
             let (mut link, is_new) = self.link().await?;
             // The server may close a connection just when it is used again. A read can then be repeated.
             let may_repeat = !is_repeated && !is_new && matches!(link, Link::Own(_)) && request.method() == Method::GET;
             let repetition = may_repeat.then(|| request.clone());
-            match link.send(request).await {
+            match link.send(request, forwarding.is_some()).await {
                 Ok(response) => {
                     return Ok(response.map(|body| Box::pin(Pieces { body, link: Some(link), pool: self }) as Body));
                 }
@@ -181,11 +185,12 @@ impl Link {
     async fn send(
         &mut self,
         mut request: Request<Full<Bytes>>,
+        is_forwarded: bool,
     ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
         match self {
             Self::Shared(shared) => shared.sender.try_send_request(request).await,
             Self::Own(sender) => {
-                to_origin_form(&mut request);
+                to_http1(&mut request, is_forwarded);
                 // An error shows again when the request is sent.
                 let _ = sender.ready().await;
                 sender.try_send_request(request).await
@@ -194,13 +199,13 @@ impl Link {
     }
 }
 
-/// HTTP/1.1 has the host in a header and only the rest in the request line.
-fn to_origin_form(request: &mut Request<Full<Bytes>>) {
+/// HTTP/1.1 has the host in a header, and in the request line only the rest, or for a proxy all of it.
+fn to_http1(request: &mut Request<Full<Bytes>>, is_forwarded: bool) {
     let host = request.uri().authority().and_then(|authority| authority.as_str().parse().ok());
     if let Some(host) = host {
         request.headers_mut().entry(header::HOST).or_insert(host);
     }
-    if let Some(path) = request.uri().path_and_query().cloned() {
+    if let Some(path) = request.uri().path_and_query().cloned().filter(|_| !is_forwarded) {
         *request.uri_mut() = Uri::from(path);
     }
 }

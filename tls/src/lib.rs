@@ -10,15 +10,19 @@
 //! # Ok::<(), cloudcoil_core::config::ConfigError>(())
 //! ```
 
+use std::error::Error as StdError;
 use std::fmt::{self, Display};
+use std::io;
 use std::sync::Arc;
 
 use cloudcoil_core::config::{Config, ConfigError, Identity, Pem, Tls, certificate_validity};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
@@ -28,12 +32,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 /// # Errors
 /// [`ConfigError::InvalidPem`], naming the certificate or key at fault.
 pub fn client_config(tls: &Tls, protocols: &[&[u8]]) -> Result<ClientConfig, ConfigError> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .expect("the provider has suites for both versions of TLS")
-        .dangerous()
-        .with_custom_certificate_verifier(verifier(tls, provider)?);
+    let builder = builder(verifier(tls, false)?);
     let mut config = match &tls.identity {
         None => builder.with_no_client_auth(),
         Some(Identity { certificate, key }) => builder
@@ -41,6 +40,17 @@ pub fn client_config(tls: &Tls, protocols: &[&[u8]]) -> Result<ClientConfig, Con
             .map_err(|error| invalid(key, format!("not usable with its certificate: {error}")))?,
     };
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    Ok(config)
+}
+
+/// How a proxy that speaks HTTP/1.1 over TLS is to be greeted. The machine's own authorities vouch for it, and those of the
+/// configuration as well; a client certificate is for the server, and not shown to it.
+///
+/// # Errors
+/// [`ConfigError::InvalidPem`], naming the certificate at fault.
+pub fn proxy_config(tls: &Tls) -> Result<ClientConfig, ConfigError> {
+    let mut config = builder(verifier(tls, true)?).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
@@ -61,27 +71,89 @@ pub fn server_name(config: &Config) -> Result<ServerName<'static>, ConfigError> 
     })
 }
 
-fn verifier(tls: &Tls, provider: Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+fn builder(verifier: Arc<dyn ServerCertVerifier>) -> ConfigBuilder<ClientConfig, WantsClientCert> {
+    ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .expect("the provider has suites for both versions of TLS")
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+}
+
+fn verifier(tls: &Tls, is_system_trusted: bool) -> Result<Arc<dyn ServerCertVerifier>, ConfigError> {
+    let provider = provider();
     if tls.insecure_skip_verify {
         return Ok(Arc::new(Anyone(provider)));
     }
     let mut roots = RootCertStore::empty();
-    let given = match &tls.ca {
-        Some(ca) => {
-            let given = certificates(ca)?;
-            roots.add_parsable_certificates(given.iter().cloned());
-            given
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            Vec::new()
-        }
-    };
+    let given = tls.ca.as_ref().map(certificates).transpose()?.unwrap_or_default();
+    roots.add_parsable_certificates(given.iter().cloned());
+    if tls.ca.is_none() || is_system_trusted {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
     let authorities = WebPkiServerVerifier::builder_with_provider(roots.into(), provider).build().map_err(|error| {
         let origin = tls.ca.as_ref().map_or("the system's certificate authorities", |ca| &ca.origin);
         ConfigError::InvalidPem { origin: origin.into(), problem: error.to_string().into() }
     })?;
     Ok(Arc::new(Given { authorities, given }))
+}
+
+/// What a user can do about a failed handshake, if `error` or what is behind it is a failure of TLS whose cause is plain.
+///
+/// ```
+/// use rustls::{CertificateError, Error};
+///
+/// let error = Error::InvalidCertificate(CertificateError::UnknownIssuer);
+/// assert!(cloudcoil_tls::advice(&error).unwrap().contains("certificate-authority"));
+/// ```
+pub fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return advice_on(error);
+    }
+    // An error inside of an I/O error is not among its sources; only what is behind that is.
+    let inner =
+        error.downcast_ref::<io::Error>().and_then(io::Error::get_ref).map(|inner| inner as &(dyn StdError + 'static));
+    inner.or_else(|| error.source()).and_then(advice)
+}
+
+const fn advice_on(error: &Error) -> Option<&'static str> {
+    use rustls::AlertDescription as Alert;
+
+    Some(match error {
+        Error::InvalidCertificate(error) => match error {
+            CertificateError::UnknownIssuer => {
+                "no authority that is trusted has issued the server's certificate: compare certificate-authority with the cluster's"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the server's certificate is for other names: use one of them as the host, or as tls-server-name"
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the server's certificate has expired: renew it, or set the clock of this machine right"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "the server's certificate is not valid yet: set the clock of this machine right"
+            }
+            CertificateError::BadSignature => {
+                "another authority of the same name has issued the server's certificate: compare certificate-authority with the cluster's"
+            }
+            _ => return None,
+        },
+        Error::AlertReceived(alert) => match alert {
+            Alert::CertificateRequired => "the server wants a client certificate, and none is configured",
+            Alert::CertificateExpired => "the client certificate has expired",
+            Alert::BadCertificate | Alert::UnknownCA | Alert::CertificateUnknown | Alert::UnsupportedCertificate => {
+                "the server does not take the client certificate"
+            }
+            _ => return None,
+        },
+        Error::InvalidMessage(_) => "the other side does not speak TLS: it may be a server for http, or a proxy",
+        _ => return None,
+    })
+}
+
+/// The cryptography that all of it uses; given to each configuration by hand, for the process's own default is the program's to
+/// choose.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
 }
 
 fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, ConfigError> {

@@ -107,5 +107,5 @@ fn sha256(bytes: &[u8]) -> Option<String> {
 }
 
 pub(super) fn provider() -> Arc<CryptoProvider> {
-    Arc::new(rustls::crypto::ring::default_provider())
+    Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }

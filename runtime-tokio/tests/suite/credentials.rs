@@ -217,3 +217,34 @@ async fn a_rotated_token_file_is_read_when_its_token_is_rejected() {
     assert_eq!(post(&transport).await, StatusCode::UNAUTHORIZED);
     assert_eq!(server.requests().len(), 5, "what cannot be replaced is not sent again");
 }
+
+#[tokio::test]
+async fn a_rotated_client_certificate_opens_a_new_connection_and_the_old_one_closes() {
+    let (folder, ca, clients) = (Folder::new(), authority(), authority());
+    let taken = Arc::new(Mutex::new("Bearer one"));
+    let (made, known) = (issued(&ca, "127.0.0.1"), taken.clone());
+    let server = answer(Some(server_config(&made, Some(clients.as_ref()), &["h2"])), move |request| {
+        let is_known = request.headers()["authorization"] == *known.lock().unwrap();
+        let status = if is_known { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+        http::Response::builder().status(status).body(whole("hello")).unwrap()
+    })
+    .await;
+    let prints = |token: &str| {
+        let made = issued(&clients, "me");
+        let (certificate, key) = (made.certificate.pem(), made.key.serialize_pem());
+        folder.prints(&format!("{{token: {token}, clientCertificateData: {certificate:?}, clientKeyData: {key:?}}}"));
+    };
+    prints("one");
+    let transport = transport(&folder.program(&server, &ca.pem(), CAT).await);
+    assert_eq!((post(&transport).await, post(&transport).await), (StatusCode::OK, StatusCode::OK));
+    assert_eq!((server.connections(), folder.runs()), (1, 1));
+    prints("two");
+    *taken.lock().unwrap() = "Bearer two";
+    assert_eq!((post(&transport).await, post(&transport).await), (StatusCode::OK, StatusCode::OK));
+    assert_eq!((server.connections(), folder.runs()), (2, 2));
+    server.closed(1).await;
+    folder.prints("{clientCertificateData: nonsense, clientKeyData: nonsense}");
+    *taken.lock().unwrap() = "Bearer three";
+    let error = transport.send(Request::get("/x").body(Bytes::new()).unwrap()).await.err().unwrap();
+    assert!(error.message.contains("clientCertificateData that sh printed"), "{error}");
+}

@@ -4,6 +4,7 @@
 
 mod credentials;
 mod http1;
+mod proxy;
 mod server;
 mod tls;
 mod verbs;

@@ -32,10 +32,18 @@ pub(crate) fn whole(text: &'static str) -> ServerBody {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     connections: Arc<AtomicUsize>,
+    closed: Arc<AtomicUsize>,
     requests: Arc<Mutex<Vec<Request<()>>>>,
 }
 
 impl Server {
+    /// Waits until that many connections have been closed.
+    pub(crate) async fn closed(&self, count: usize) {
+        while self.closed.load(Ordering::SeqCst) < count {
+            tokio::task::yield_now().await;
+        }
+    }
+
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
@@ -61,12 +69,19 @@ pub(crate) async fn answer(
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (connections, requests) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
-    let server = Server { address, connections: connections.clone(), requests: requests.clone() };
+    let closed = Arc::new(AtomicUsize::new(0));
+    let server =
+        Server { address, connections: connections.clone(), closed: closed.clone(), requests: requests.clone() };
     let acceptor = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             connections.fetch_add(1, Ordering::SeqCst);
-            tokio::spawn(connection(stream, acceptor.clone(), answer.clone(), requests.clone()));
+            let connection = connection(stream, acceptor.clone(), answer.clone(), requests.clone());
+            let closed = closed.clone();
+            tokio::spawn(async move {
+                connection.await;
+                closed.fetch_add(1, Ordering::SeqCst);
+            });
         }
     });
     server

@@ -11,7 +11,7 @@ use http::{Request, Version};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType};
 use rustls_pki_types::PrivateKeyDer;
 use tokio::sync::mpsc;
-use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
@@ -45,7 +45,7 @@ pub(crate) fn issued(by: &Issuer<'_, KeyPair>, name: &str) -> Made {
 }
 
 pub(crate) fn server_config(made: &Made, client_authority: Option<&rcgen::Certificate>, alpn: &[&str]) -> ServerConfig {
-    let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let builder = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap();
     let builder = match client_authority {
@@ -53,7 +53,7 @@ pub(crate) fn server_config(made: &Made, client_authority: Option<&rcgen::Certif
         Some(authority) => {
             let mut roots = RootCertStore::empty();
             roots.add(authority.der().clone()).unwrap();
-            let provider = Arc::new(ring::default_provider());
+            let provider = Arc::new(aws_lc_rs::default_provider());
             let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
             builder.with_client_cert_verifier(verifier.build().unwrap())
         }
@@ -225,7 +225,7 @@ async fn a_servers_own_certificate_is_still_checked_for_name_and_time() {
     let made = Made { certificate: params.self_signed(&key).unwrap(), key };
     let expired = server(&made).await;
     let error = tls_failure(&config(&expired, made.certificate.pem())).await;
-    assert!(error.ends_with("Expired"), "{error}");
+    assert!(error.contains("the server's certificate has expired"), "{error}");
 }
 
 /// The key in SEC 1, as the PKCS #8 wraps it, behind the block that OpenSSL writes before it.
@@ -249,18 +249,33 @@ fn base64(bytes: &[u8]) -> String {
     bytes.chunks(3).map(encode).collect()
 }
 
+/// An RSA key in PKCS #1, as the PKCS #8 wraps it.
+fn pkcs1(key: &KeyPair) -> String {
+    let der = key.serialize_der();
+    let start = der.windows(2).enumerate().filter(|(_, pair)| *pair == [0x30, 0x82]).nth(1).unwrap().0;
+    format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n", base64(&der[start..]))
+}
+
 #[tokio::test]
-async fn a_client_certificate_is_shown_with_its_key_in_either_form() {
+async fn a_client_certificate_is_shown_with_its_key_in_every_form() {
     let (ca, clients) = (authority(), authority());
     let made = issued(&ca, "127.0.0.1");
     let server = serve(Some(server_config(&made, Some(clients.as_ref()), &["h2"])), |_| whole("hello")).await;
     let mut config = config(&server, ca.pem());
     assert!(fetch(&config).await.is_err());
-    for algorithm in [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ED25519] {
+    for algorithm in [
+        &rcgen::PKCS_ECDSA_P256_SHA256,
+        &rcgen::PKCS_ECDSA_P384_SHA384,
+        &rcgen::PKCS_ECDSA_P521_SHA512,
+        &rcgen::PKCS_ED25519,
+        &rcgen::PKCS_RSA_SHA256,
+    ] {
         let key = KeyPair::generate_for(algorithm).unwrap();
         let certificate = pem(server_params("me").signed_by(&key, &*clients).unwrap().pem());
         let mut forms = vec![key.serialize_pem()];
-        if algorithm != &rcgen::PKCS_ED25519 {
+        if algorithm == &rcgen::PKCS_RSA_SHA256 {
+            forms.push(pkcs1(&key));
+        } else if algorithm != &rcgen::PKCS_ED25519 {
             forms.push(sec1(&key));
         }
         for form in forms {
@@ -268,6 +283,39 @@ async fn a_client_certificate_is_shown_with_its_key_in_either_form() {
             assert_eq!(fetch(&config).await.unwrap(), "hello", "{algorithm:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn servers_have_keys_of_every_curve_and_addresses_of_both_families() {
+    let ca = authority();
+    for algorithm in [&rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ECDSA_P521_SHA512, &rcgen::PKCS_RSA_SHA256] {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let mut params = server_params("127.0.0.1");
+        params.subject_alt_names.push(SanType::IpAddress("2001:db8::7".parse().unwrap()));
+        let made = Made { certificate: params.signed_by(&key, &*ca).unwrap(), key };
+        let server = server(&made).await;
+        let several = [authority().pem(), ca.pem()].concat();
+        let mut config = config(&server, several);
+        assert_eq!(fetch(&config).await.unwrap(), "hello", "{algorithm:?}");
+        config.tls.server_name = Some("2001:db8::7".into());
+        assert_eq!(fetch(&config).await.unwrap(), "hello", "{algorithm:?}");
+        config.tls.server_name = Some("2001:db8::8".into());
+        let error = tls_failure(&config).await;
+        assert!(error.contains("use one of them as the host, or as tls-server-name"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_fails_says_what_to_do() {
+    let ca = authority();
+    let unknown = tls_failure(&config(&server(&issued(&ca, "127.0.0.1")).await, authority().pem())).await;
+    assert!(unknown.contains("compare certificate-authority with the cluster's"), "{unknown}");
+    let key = KeyPair::generate().unwrap();
+    let mut params = server_params("127.0.0.1");
+    params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let made = Made { certificate: params.signed_by(&key, &*ca).unwrap(), key };
+    let expired = tls_failure(&config(&server(&made).await, ca.pem())).await;
+    assert!(expired.contains("the server's certificate has expired"), "{expired}");
 }
 
 #[tokio::test]

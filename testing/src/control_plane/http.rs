@@ -11,7 +11,10 @@ pub(super) fn agent(ca_pem: &str) -> Result<Agent, Error> {
     let failed =
         |error: ureq::Error| Error::Certificate { subject: "the API server".to_owned(), reason: error.to_string() };
     let authority = Certificate::from_pem(ca_pem.as_bytes()).map_err(failed)?;
-    let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[authority])).build();
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::new_with_certs(&[authority]))
+        .unversioned_rustls_crypto_provider(cloudcoil_tls::provider())
+        .build();
     let config = Agent::config_builder().tls_config(tls).proxy(None).http_status_as_error(false);
     // A connection kept from before a restart would fail the next probe.
     Ok(config.timeout_global(Some(TIMEOUT)).max_idle_connections(0).build().into())
