@@ -100,7 +100,7 @@ impl Connector {
         if via.proxy.forwards(&self.server) {
             return Ok(stream);
         }
-        let port = self.server.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
+        let port = self.server.port_u16().unwrap_or_else(|| if self.tls.is_some() { 443 } else { 80 });
         let handshake = ProxyHandshake::new(&via.proxy, self.server.host().unwrap_or_default(), port)?;
         let spoken = tokio::time::timeout(TIMEOUT, speak(&mut stream, handshake)).await;
         spoken.map_err(|elapsed| about(connect_failure(&elapsed)))??;

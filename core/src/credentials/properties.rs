@@ -69,6 +69,15 @@ fn stale() -> Vec<CredentialsInput> {
 
 proptest! {
     #[test]
+    fn whatever_is_printed_is_credentials_or_an_error_that_does_not_show_it(
+        (head, status) in (prop_oneof![Just("{"), Just(""), Just("{\"kind\": \"ExecCredential\", ")], "[\\PC\n]{0,60}"),
+    ) {
+        let valid = "apiVersion: client.authentication.k8s.io/v1\nkind: ExecCredential\nstatus: ";
+        fuzz::exec_output(format!("{head}{status}").as_bytes());
+        fuzz::exec_output(format!("{valid}{status}").as_bytes());
+    }
+
+    #[test]
     fn the_laws_hold(is_file: bool, script in script()) {
         laws::same_inputs_same_outputs(|| machine(is_file), &script);
         laws::stale_inputs_change_nothing(|| machine(is_file), &script, &stale());
