@@ -18,6 +18,7 @@ pub mod frame;
 #[doc(hidden)]
 pub mod fuzz;
 mod gzip;
+pub mod http1;
 mod informer;
 mod json;
 pub mod jsonpath;

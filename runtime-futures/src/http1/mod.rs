@@ -1,0 +1,169 @@
+//! HTTP/1.1 over the streams of any executor.
+
+mod connection;
+mod connector;
+mod failure;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloudcoil_core::config::{Config, ConfigError, Identity};
+use cloudcoil_core::http1::{Part, encode};
+use cloudcoil_core::{NetworkError, NetworkErrorKind, Time};
+use cloudcoil_runtime::{Body, Carrier, Runtime};
+use futures_util::future::BoxFuture;
+use futures_util::io::{AsyncRead, AsyncWrite};
+use futures_util::stream;
+use http::{Request, Response};
+
+use connection::Connection;
+use connector::Connector;
+
+/// A stream of bytes to a server and back.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+/// How an executor connects.
+pub trait Dial: Send + Sync + 'static {
+    /// A TCP connection to a port of a host, given by name or by address without brackets. Every address of the host is tried.
+    fn dial(&self, host: String, port: u16) -> BoxFuture<'static, std::io::Result<Box<dyn Io>>>;
+}
+
+/// Exchanges with the server of one [`Config`]; clones share their connections.
+#[derive(Clone)]
+pub struct Http1 {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    runtime: Arc<dyn Runtime>,
+    pool: Mutex<Pool>,
+}
+
+/// The connections of one client certificate.
+struct Pool {
+    connector: Arc<Connector>,
+    /// Connections that carry nothing, and since when.
+    idle: Vec<(Connection, Time)>,
+}
+
+impl Http1 {
+    /// Exchanges that have not connected yet.
+    ///
+    /// # Errors
+    /// [`ConfigError::InvalidPem`] or [`ConfigError::InvalidServer`], where TLS cannot be set up as configured.
+    pub fn new(config: &Config, dial: Arc<dyn Dial>, runtime: Arc<dyn Runtime>) -> Result<Self, ConfigError> {
+        let connector = Arc::new(Connector::new(config, dial)?);
+        Ok(Self { shared: Arc::new(Shared { runtime, pool: Mutex::new(Pool { connector, idle: Vec::new() }) }) })
+    }
+
+    /// Sends a request, whose URI is absolute, and answers once the head of the answer is there. Dropping the future or the body
+    /// closes the connection. A connection that was made with another client certificate is not used again.
+    ///
+    /// # Errors
+    /// By its kind, a [`NetworkError`] tells whether the request can have reached the server.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        identity: Option<Arc<Identity>>,
+    ) -> Result<Response<Body>, NetworkError> {
+        let bytes = encode(&request)?;
+        let connector = self.connector(identity)?;
+        let mut connection = self.connection(&connector).await?;
+        let sent = connection.write(&bytes, request.method()).await;
+        let (status, headers) = match (connection.part().await, sent) {
+            (Ok(Part::Head { status, headers }), _) => (status, headers),
+            // A server may refuse and close before it has read everything; only if it said nothing, the sending failed.
+            (_, Err(error)) | (Err(error), Ok(())) => return Err(error),
+            (Ok(_), Ok(())) => return Err(NetworkError::new(NetworkErrorKind::Protocol, "an answer without a head")),
+        };
+        let mut response = Response::new(self.body(connection, connector));
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        Ok(response)
+    }
+
+    fn body(&self, connection: Connection, connector: Arc<Connector>) -> Body {
+        let http = self.clone();
+        let pieces = stream::unfold(Some(connection), move |connection| {
+            let (http, connector) = (http.clone(), connector.clone());
+            async move {
+                let mut connection = connection?;
+                match connection.part().await {
+                    Ok(Part::Data(bytes)) => Some((Ok(bytes), Some(connection))),
+                    Ok(Part::End { reusable }) => {
+                        if reusable {
+                            http.keep(connection, &connector);
+                        }
+                        None
+                    }
+                    Ok(Part::Head { .. }) => None,
+                    Err(error) => Some((Err(error), None)),
+                }
+            }
+        });
+        Box::pin(pieces)
+    }
+
+    /// What connects with a client certificate; the connections of another are forgotten.
+    fn connector(&self, identity: Option<Arc<Identity>>) -> Result<Arc<Connector>, NetworkError> {
+        let mut pool = self.pool();
+        if !pool.connector.has_identity(identity.as_deref()) {
+            let connector = pool.connector.with_identity(identity);
+            pool.connector = Arc::new(connector.map_err(|error| {
+                NetworkError::new(NetworkErrorKind::Tls, format!("the client certificate is not usable: {error}"))
+            })?);
+            pool.idle.clear();
+        }
+        Ok(pool.connector.clone())
+    }
+
+    /// A connection that is still there, or else a new one.
+    async fn connection(&self, connector: &Arc<Connector>) -> Result<Connection, NetworkError> {
+        let now = self.shared.runtime.now().mono;
+        while let Some((mut connection, since)) = self.pool().take(connector) {
+            if now.since(since) < IDLE && connection.is_quiet() {
+                return Ok(connection);
+            }
+        }
+        connector.connect(&*self.shared.runtime).await
+    }
+
+    fn keep(&self, connection: Connection, connector: &Arc<Connector>) {
+        let now = self.shared.runtime.now().mono;
+        let mut pool = self.pool();
+        pool.idle.retain(|(_, since)| now.since(*since) < IDLE);
+        if pool.idle.len() < MAX_IDLE && Arc::ptr_eq(&pool.connector, connector) {
+            pool.idle.push((connection, now));
+        }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        // Pushing, popping and replacing leave a pool whole.
+        self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pool {
+    fn take(&mut self, connector: &Arc<Connector>) -> Option<(Connection, Time)> {
+        if Arc::ptr_eq(&self.connector, connector) { self.idle.pop() } else { None }
+    }
+}
+
+impl Carrier for Http1 {
+    fn carry(
+        &self,
+        request: Request<Bytes>,
+        identity: Option<Arc<Identity>>,
+    ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
+        let http = self.clone();
+        Box::pin(async move { http.send(request, identity).await })
+    }
+}
+
+/// How long a connection is kept without use.
+const IDLE: Duration = Duration::from_secs(90);
+/// How many connections are kept without use.
+const MAX_IDLE: usize = 32;
