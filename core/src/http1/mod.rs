@@ -182,11 +182,23 @@ impl ResponseDecoder {
 /// # Errors
 /// [`NetworkErrorKind::Request`] if its URI names no server.
 pub fn encode(request: &Request<Bytes>) -> Result<Vec<u8>, NetworkError> {
+    let path = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+    encode_to(request, path)
+}
+
+/// A request as it is written to a connection with a proxy that forwards it.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_forwarded(request: &Request<Bytes>) -> Result<Vec<u8>, NetworkError> {
+    encode_to(request, &request.uri().to_string())
+}
+
+fn encode_to(request: &Request<Bytes>, target: &str) -> Result<Vec<u8>, NetworkError> {
     let (method, uri, headers, body) = (request.method(), request.uri(), request.headers(), request.body());
     let host = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
     let host = host.ok_or_else(|| NetworkError::new(NetworkErrorKind::Request, "the request names no server"))?;
-    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let mut bytes = format!("{method} {path} HTTP/1.1\r\n").into_bytes();
+    let mut bytes = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &[u8]| bytes.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
     if !headers.contains_key(HOST) {
         field(HOST.as_str(), host.as_bytes());

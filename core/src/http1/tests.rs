@@ -145,6 +145,8 @@ fn requests_say_where_they_go_and_how_long_they_are() {
     assert_eq!(text(post, ""), "POST / HTTP/1.1\r\nhost: b\r\ncontent-length: 0\r\n\r\n");
     let delete = Request::delete("http://a/x");
     assert_eq!(text(delete, "{}"), "DELETE /x HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}");
+    let forwarded = encode_forwarded(&Request::get("http://a/x?y").body(Bytes::new()).unwrap()).unwrap();
+    assert_eq!(forwarded, b"GET http://a/x?y HTTP/1.1\r\nhost: a\r\n\r\n");
     assert!(encode(&Request::get("/x").body(Bytes::new()).unwrap()).is_err());
 }
 

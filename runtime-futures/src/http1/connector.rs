@@ -1,16 +1,20 @@
 //! Connections: TCP, and TLS over it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudcoil_core::config::{Config, ConfigError, Identity};
+use cloudcoil_core::config::{Config, ConfigError, Identity, Proxy, ProxyScheme};
+use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::Runtime;
 use futures_rustls::TlsConnector;
 use futures_rustls::pki_types::ServerName;
 use futures_util::future::{Either, select};
+use futures_util::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use http::HeaderValue;
 
-use super::Dial;
+use super::{Dial, Io};
 use super::connection::Connection;
 use super::failure::{connect_failure, tls_failure};
 
@@ -21,7 +25,16 @@ pub(crate) struct Connector {
     dial: Arc<dyn Dial>,
     config: Config,
     identity: Option<Arc<Identity>>,
-    tls: Option<(TlsConnector, ServerName<'static>)>,
+    tls: Option<Tls>,
+    proxy: Option<Via>,
+}
+
+type Tls = (TlsConnector, ServerName<'static>);
+
+/// A proxy, and the encryption of what is said to it.
+struct Via {
+    proxy: Proxy,
+    tls: Option<Tls>,
 }
 
 impl Connector {
@@ -49,17 +62,93 @@ impl Connector {
         };
         let host = config.server.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let port = config.server.port_u16().unwrap_or_else(|| if config.is_tls() { 443 } else { 80 });
-        Ok(Self { host, port, dial, config, identity, tls })
+        let proxy = config.proxy.as_ref().map(|proxy| Via::new(proxy, &config)).transpose()?;
+        Ok(Self { host, port, dial, config, identity, tls, proxy })
+    }
+
+    /// Whether requests are to be handed to a proxy as they are, and with which header; see [`Proxy::forwards`].
+    pub(crate) fn forwarding(&self) -> Option<Option<HeaderValue>> {
+        let via = self.proxy.as_ref().filter(|via| via.proxy.forwards(&self.config.server))?;
+        Some(via.proxy.authorization())
     }
 
     pub(crate) async fn connect(&self, runtime: &dyn Runtime) -> Result<Connection, NetworkError> {
-        let dialled = self.dial.dial(self.host.clone(), self.port);
-        let tcp =
-            within(runtime, NetworkErrorKind::Connect, dialled).await?.map_err(|error| connect_failure(&error))?;
-        let Some((connector, name)) = &self.tls else { return Ok(Connection::new(tcp)) };
-        let handshake = connector.connect(name.clone(), tcp);
-        let tls = within(runtime, NetworkErrorKind::Tls, handshake).await?.map_err(|error| tls_failure(&error))?;
-        Ok(Connection::new(Box::new(tls)))
+        let stream = match &self.proxy {
+            None => self.dial(runtime, &self.host, self.port).await?,
+            Some(via) => self.through(runtime, via).await?,
+        };
+        let Some(tls) = &self.tls else { return Ok(Connection::new(stream)) };
+        Ok(Connection::new(encrypt(runtime, tls, stream).await?))
+    }
+
+    async fn dial(&self, runtime: &dyn Runtime, host: &str, port: u16) -> Result<Box<dyn Io>, NetworkError> {
+        let dialled = self.dial.dial(host.to_owned(), port);
+        within(runtime, NetworkErrorKind::Connect, dialled).await?.map_err(|error| connect_failure(&error))
+    }
+
+    /// A connection to the server through its proxy, or one to the proxy if that forwards requests.
+    async fn through(&self, runtime: &dyn Runtime, via: &Via) -> Result<Box<dyn Io>, NetworkError> {
+        let about = |error: NetworkError| NetworkError::new(error.kind, format!("{:?}: {}", via.proxy, error.message));
+        let mut stream = self.dial(runtime, &via.proxy.host, via.proxy.port).await.map_err(about)?;
+        if let Some(tls) = &via.tls {
+            stream = encrypt(runtime, tls, stream).await.map_err(about)?;
+        }
+        if via.proxy.forwards(&self.config.server) {
+            return Ok(stream);
+        }
+        let handshake = ProxyHandshake::new(&via.proxy, self.config.server.host().unwrap_or_default(), self.port)?;
+        let spoken = pin!(speak(&mut stream, handshake));
+        within(runtime, NetworkErrorKind::Connect, spoken).await.map_err(about)??;
+        Ok(stream)
+    }
+}
+
+impl Via {
+    fn new(proxy: &Proxy, config: &Config) -> Result<Self, ConfigError> {
+        let tls = match proxy.scheme {
+            ProxyScheme::Https => {
+                let name = ServerName::try_from(proxy.host.clone()).map_err(|_| ConfigError::InvalidProxy {
+                    origin: "the proxy".into(),
+                    problem: "its host has no valid name",
+                })?;
+                Some((TlsConnector::from(Arc::new(cloudcoil_tls::proxy_config(&config.tls)?)), name))
+            }
+            ProxyScheme::Http | ProxyScheme::Socks5 | ProxyScheme::Socks5h => None,
+        };
+        Ok(Self { proxy: proxy.clone(), tls })
+    }
+}
+
+async fn encrypt(
+    runtime: &dyn Runtime,
+    (connector, name): &Tls,
+    stream: Box<dyn Io>,
+) -> Result<Box<dyn Io>, NetworkError> {
+    let handshake = connector.connect(name.clone(), stream);
+    let tls = within(runtime, NetworkErrorKind::Connect, handshake).await?.map_err(|error| tls_failure(&error))?;
+    Ok(Box::new(tls))
+}
+
+async fn speak(stream: &mut Box<dyn Io>, mut handshake: ProxyHandshake) -> Result<(), NetworkError> {
+    let mut buffer = [0; 4096];
+    let mut length = 0;
+    loop {
+        match handshake.received(&buffer[..length])? {
+            ProxyStep::Done => return Ok(()),
+            ProxyStep::Receive => {}
+            ProxyStep::Send(bytes) => {
+                let sent = async {
+                    stream.write_all(&bytes).await?;
+                    stream.flush().await
+                };
+                sent.await.map_err(|error| connect_failure(&error))?;
+            }
+        }
+        // A connection that breaks has been closed, for all that it says.
+        length = stream.read(&mut buffer).await.unwrap_or_default();
+        if length == 0 {
+            return Err(handshake.closed());
+        }
     }
 }
 
@@ -75,5 +164,5 @@ async fn within<T>(
     }
 }
 
-/// For each of the TCP connection and the TLS handshake.
+/// For each of the TCP connection, the TLS handshake and the words with a proxy.
 const TIMEOUT: Duration = Duration::from_secs(10);

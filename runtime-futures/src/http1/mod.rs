@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::config::{Config, ConfigError, Identity};
-use cloudcoil_core::http1::{Part, encode};
+use cloudcoil_core::http1::{Part, encode, encode_forwarded};
 use cloudcoil_core::{NetworkError, NetworkErrorKind, Time};
 use cloudcoil_runtime::{Body, Carrier, Runtime};
 use futures_util::future::BoxFuture;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use futures_util::stream;
+use http::header::PROXY_AUTHORIZATION;
 use http::{Request, Response};
 
 use connection::Connection;
@@ -66,11 +67,17 @@ impl Http1 {
     /// By its kind, a [`NetworkError`] tells whether the request can have reached the server.
     pub async fn send(
         &self,
-        request: Request<Bytes>,
+        mut request: Request<Bytes>,
         identity: Option<Arc<Identity>>,
     ) -> Result<Response<Body>, NetworkError> {
-        let bytes = encode(&request)?;
         let connector = self.connector(identity)?;
+        let bytes = match connector.forwarding() {
+            None => encode(&request)?,
+            Some(authorization) => {
+                request.headers_mut().extend(authorization.map(|value| (PROXY_AUTHORIZATION, value)));
+                encode_forwarded(&request)?
+            }
+        };
         let mut connection = self.connection(&connector).await?;
         let sent = connection.write(&bytes, request.method()).await;
         let (status, headers) = match (connection.part().await, sent) {
