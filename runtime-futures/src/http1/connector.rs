@@ -1,6 +1,5 @@
 //! Connections: TCP, and TLS over it.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +13,9 @@ use futures_util::future::{Either, select};
 use futures_util::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use http::HeaderValue;
 
-use super::{Dial, Io};
 use super::connection::Connection;
 use super::failure::{connect_failure, tls_failure};
+use super::{Dial, Io};
 
 /// Makes connections to one server, with one client certificate.
 pub(crate) struct Connector {
@@ -97,9 +96,8 @@ impl Connector {
             return Ok(stream);
         }
         let handshake = ProxyHandshake::new(&via.proxy, self.config.server.host().unwrap_or_default(), self.port)?;
-        let spoken = pin!(speak(&mut stream, handshake));
-        within(runtime, NetworkErrorKind::Connect, spoken).await.map_err(about)??;
-        Ok(stream)
+        let spoken = Box::pin(speak(stream, handshake));
+        within(runtime, NetworkErrorKind::Connect, spoken).await.map_err(about)?
     }
 }
 
@@ -129,12 +127,12 @@ async fn encrypt(
     Ok(Box::new(tls))
 }
 
-async fn speak(stream: &mut Box<dyn Io>, mut handshake: ProxyHandshake) -> Result<(), NetworkError> {
+async fn speak(mut stream: Box<dyn Io>, mut handshake: ProxyHandshake) -> Result<Box<dyn Io>, NetworkError> {
     let mut buffer = [0; 4096];
     let mut length = 0;
     loop {
         match handshake.received(&buffer[..length])? {
-            ProxyStep::Done => return Ok(()),
+            ProxyStep::Done => return Ok(stream),
             ProxyStep::Receive => {}
             ProxyStep::Send(bytes) => {
                 let sent = async {

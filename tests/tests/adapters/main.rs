@@ -76,4 +76,6 @@ on_every_executor!(
     large_objects_pass_whole,
     many_watches_at_once,
     an_unknown_authority_is_refused,
+    a_rejected_token_is_fetched_anew_once_for_all_who_wait,
+    requests_go_through_a_proxy,
 );

@@ -1,14 +1,17 @@
 //! What happens on each executor.
 
 use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cloudcoil_runtime::Deleted;
 use cloudcoil_runtime::core::NetworkErrorKind;
 use cloudcoil_runtime::core::RetryPolicy;
-use cloudcoil_runtime::core::config::Pem;
 use cloudcoil_runtime::core::config::Secret as Hidden;
+use cloudcoil_runtime::core::config::{Config, ConfigSource, Environment, Pem, Proxy, ReadError};
 use cloudcoil_runtime::prelude::*;
 use futures_util::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -243,4 +246,65 @@ pub(crate) fn an_unknown_authority_is_refused<A: Adapter>() {
     config.tls.ca = Some(Pem { origin: "test".into(), text: Hidden::new("no pem") });
     let refused = std::panic::catch_unwind(|| A::client(&config));
     assert!(refused.is_err(), "what is no certificate is found out before the first request");
+}
+
+/// A kubeconfig in a folder, whose user runs a shell script.
+fn plugin(folder: &Path, server: &str, ca: &str, script: &str) -> ConfigSource {
+    let kubeconfig = json!({
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority-data": STANDARD.encode(ca)}}],
+        "users": [{"name": "u", "user": {"exec": {
+            "apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never",
+            "command": "sh", "args": ["-c", format!("cd {}; {script}", folder.display())],
+        }}}],
+    });
+    std::fs::write(folder.join("config"), kubeconfig.to_string()).unwrap();
+    ConfigSource::from_kubeconfig(folder.join("config"))
+}
+
+pub(crate) fn a_rejected_token_is_fetched_anew_once_for_all_who_wait<A: Adapter>() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::with_token("token-2");
+    // Each run counts itself, and gives out a token of that number.
+    let script = "echo run >> runs; echo '{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": \"ExecCredential\", \"status\": {\"token\": \"token-'$(wc -l < runs | tr -d \" \")'\"}}'";
+    let source = plugin(folder.path(), &cluster.url(), &cluster.ca(), script);
+    let config = A::block_on(loaded(source));
+    let client = A::client(&config);
+    A::block_on(async {
+        let answers = join_all((0..10).map(|_| async { client.api::<ConfigMap>().list().page().await })).await;
+        answers.into_iter().for_each(|answer| drop(answer.unwrap()));
+    });
+    let runs = std::fs::read_to_string(folder.path().join("runs")).unwrap();
+    assert_eq!(runs.lines().count(), 2, "one run for the first token, and one after it was rejected");
+}
+
+/// Follows what is read from files to the configuration, on no executor in particular.
+async fn loaded(source: ConfigSource) -> Config {
+    let read = async |path: PathBuf| std::fs::read(path).map_err(|error| ReadError::Failed(error.to_string().into()));
+    cloudcoil_runtime::load_config(source, Environment::default(), read).await.unwrap()
+}
+
+pub(crate) fn requests_go_through_a_proxy<A: Adapter>() {
+    let cluster = Cluster::start_tls();
+    let (tell, told) = mpsc::channel();
+    let proxy = raw(move |_, mut stream| {
+        let Some(asked) = head(&mut stream) else { return };
+        let to = asked.split(' ').nth(1).unwrap().to_owned();
+        tell.send(asked).unwrap();
+        let mut server = std::net::TcpStream::connect(&to).unwrap();
+        write(&mut stream, b"HTTP/1.1 200 Connection established\r\n\r\n");
+        let (mut there, mut back) = (server.try_clone().unwrap(), stream.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut stream, &mut there));
+        let _ = std::io::copy(&mut server, &mut back);
+    });
+    let mut config = cluster.config();
+    config.proxy = Some(Proxy::parse(&format!("http://me:secret@{proxy}")).unwrap());
+    let client = A::client(&config);
+    A::block_on(async {
+        client.api::<ConfigMap>().create(&map("a", "1")).await.unwrap();
+    });
+    let asked = told.recv().unwrap();
+    assert!(asked.starts_with("CONNECT 127.0.0.1:"), "{asked}");
+    assert!(asked.to_lowercase().contains("proxy-authorization: basic"), "{asked}");
 }

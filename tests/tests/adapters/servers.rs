@@ -16,23 +16,36 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn start() -> Self {
-        Self::started(false)
+        Self::started(false, ServerConfig::default())
     }
 
     pub(crate) fn start_tls() -> Self {
-        Self::started(true)
+        Self::started(true, ServerConfig::default())
     }
 
-    fn started(tls: bool) -> Self {
+    /// One that knows nobody but who has this token.
+    pub(crate) fn with_token(token: &str) -> Self {
+        Self::started(true, ServerConfig { token: Some(token.to_owned()), ..ServerConfig::default() })
+    }
+
+    fn started(tls: bool, config: ServerConfig) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let handle = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             match tls {
-                true => serve_tls(ServerConfig::default(), listener, Tls::generate(&[]).unwrap()),
-                false => serve(ServerConfig::default(), listener),
+                true => serve_tls(config, listener, Tls::generate(&[]).unwrap()),
+                false => serve(config, listener),
             }
         });
         Self { handle: handle.unwrap(), _runtime: runtime }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.handle.url()
+    }
+
+    pub(crate) fn ca(&self) -> String {
+        self.handle.ca_pem().unwrap_or_default().to_owned()
     }
 
     pub(crate) fn config(&self) -> Config {
