@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_rustls::TlsConnector;
 use tower_service::Service as _;
 
-use crate::failure::{connect_failure, tls_failure};
+use crate::failure::connect_failure;
 
 /// Makes connections to one server.
 pub(crate) struct Connector {
@@ -129,7 +129,8 @@ impl Via {
 /// Encrypts; says also whether both sides have agreed on HTTP/2.
 async fn encrypt((connector, name): &Tls, stream: Stream) -> Result<(Stream, bool), NetworkError> {
     let handshake = tokio::time::timeout(TIMEOUT, connector.connect(name.clone(), stream));
-    let tls = handshake.await.map_err(|elapsed| tls_failure(&elapsed))?.map_err(|error| tls_failure(&error))?;
+    let tls = handshake.await.unwrap_or_else(|elapsed| Err(elapsed.into()));
+    let tls = tls.map_err(|error| cloudcoil_tls::handshake_failure(&error))?;
     let is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
     Ok((Box::new(tls), is_http2))
 }

@@ -16,6 +16,8 @@ use std::io;
 use std::sync::Arc;
 
 use cloudcoil_core::config::{Config, ConfigError, Identity, Pem, Tls, certificate_validity};
+use cloudcoil_core::error::chain;
+use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -95,6 +97,31 @@ fn verifier(tls: &Tls, is_system_trusted: bool) -> Result<Arc<dyn ServerCertVeri
         ConfigError::InvalidPem { origin: origin.into(), problem: error.to_string().into() }
     })?;
     Ok(Arc::new(Given { authorities, given }))
+}
+
+/// What it means that a handshake has failed: one side has said no, which it will say again; or the connection did not last
+/// until then, as while a load balancer restarts.
+///
+/// ```
+/// use std::io;
+/// use cloudcoil_core::NetworkErrorKind;
+///
+/// let broken = io::Error::from(io::ErrorKind::ConnectionReset);
+/// assert_eq!(cloudcoil_tls::handshake_failure(&broken).kind, NetworkErrorKind::Connect);
+/// let refused = io::Error::other(rustls::Error::NoCertificatesPresented);
+/// assert_eq!(cloudcoil_tls::handshake_failure(&refused).kind, NetworkErrorKind::Tls);
+/// ```
+pub fn handshake_failure(error: &io::Error) -> NetworkError {
+    refusal(error)
+        .unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, format!("TLS handshake: {}", chain(error))))
+}
+
+/// What it means that a connection has ended, if that is about TLS itself, with [advice](advice()): a client certificate that is not
+/// accepted is heard of only when the handshake is over, and the request sent.
+pub fn refusal(error: &io::Error) -> Option<NetworkError> {
+    error.get_ref().filter(|inner| inner.is::<Error>())?;
+    let advice = advice(error).map_or_else(String::new, |advice| format!(" ({advice})"));
+    Some(NetworkError::new(NetworkErrorKind::Tls, chain(error) + &advice))
 }
 
 /// What a user can do about a failed handshake, if `error` or what is behind it is a failure of TLS whose cause is plain.

@@ -1,27 +1,43 @@
-//! Connections as ureq uses them: TCP, and TLS over it.
+//! Connections as ureq uses them: TCP, what it takes to get through a proxy, and TLS over it.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, mem};
 
-use cloudcoil_core::config::{Config, ConfigError};
+use cloudcoil_core::config::{Config, ConfigError, Proxy, ProxyScheme};
+use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
-use http::Uri;
+use http::{HeaderValue, Uri};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, LazyBuffers, NextTimeout};
 
-use super::failure::{connect_failure, tls_failure};
+use super::failure::connect_failure;
 use super::wire::{self, Wire, WireIo};
 
 /// Makes connections to one server.
 pub(super) struct Connector {
-    host: String,
-    port: u16,
-    tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    server: Address,
+    tls: Option<Tls>,
+    proxy: Option<Via>,
+    /// What a proxy that forwards requests is told of the server, before the path.
+    prefix: Option<String>,
+}
+
+type Tls = (Arc<ClientConfig>, ServerName<'static>);
+
+/// A host, without brackets, and a port.
+#[derive(Debug)]
+struct Address(String, u16);
+
+/// A proxy, and how to encrypt what is said to it.
+struct Via {
+    proxy: Proxy,
+    tls: Option<Tls>,
 }
 
 impl Connector {
@@ -35,61 +51,124 @@ impl Connector {
         };
         let host = config.server.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
         let port = config.server.port_u16().unwrap_or_else(|| if tls.is_some() { 443 } else { 80 });
-        Ok(Self { host, port, tls })
+        let proxy = config.proxy.as_ref().map(|proxy| Via::new(proxy, config)).transpose()?;
+        let prefix = forwarding(config).and_then(|_| Some(format!("http://{}", config.server.authority()?)));
+        Ok(Self { server: Address(host, port), tls, proxy, prefix })
     }
 
     fn connect(&self) -> Result<Link, NetworkError> {
-        let wire = Wire::new(self.dial()?);
-        wire::connected();
-        wire::lend(&wire);
-        let io = match &self.tls {
-            None => Io::Plain(WireIo(wire.clone())),
-            Some((config, name)) => Io::Tls(Box::new(encrypt(&wire, config.clone(), name.clone())?)),
+        let (wire, stream) = match &self.proxy {
+            None => self.server.dial()?,
+            Some(via) => self.through(via)?,
         };
-        Ok(Link { io, wire, buffers: LazyBuffers::new(INPUT, OUTPUT) })
+        let stream = match &self.tls {
+            None => stream,
+            Some(tls) => encrypt(&wire, tls, stream)?,
+        };
+        let (is_tls, prefix) = (self.tls.is_some(), self.prefix.clone());
+        Ok(Link { stream, wire, is_tls, prefix, is_at_head: true, buffers: LazyBuffers::new(INPUT, OUTPUT) })
     }
 
-    /// Tries the server's addresses one after the other.
-    fn dial(&self) -> Result<TcpStream, NetworkError> {
-        let addresses = (&*self.host, self.port).to_socket_addrs().map_err(|error| connect_failure(&error))?;
-        let mut last = None;
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, TIMEOUT) {
-                Ok(tcp) => {
-                    tcp.set_nodelay(true).map_err(|error| connect_failure(&error))?;
-                    return Ok(tcp);
-                }
-                Err(error) => last = Some(connect_failure(&error)),
-            }
+    /// A connection to the server through its proxy, or one to the proxy if that forwards requests.
+    fn through(&self, via: &Via) -> Result<(Arc<Wire>, Stream), NetworkError> {
+        let about = |error: NetworkError| NetworkError::new(error.kind, format!("{:?}: {}", via.proxy, error.message));
+        let Address(host, port) = &self.server;
+        let (wire, mut stream) = Address(via.proxy.host.clone(), via.proxy.port).dial().map_err(about)?;
+        if let Some(tls) = &via.tls {
+            stream = encrypt(&wire, tls, stream).map_err(about)?;
         }
-        Err(last.unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, "the server's name has no address")))
+        if self.prefix.is_none() {
+            let handshake = ProxyHandshake::new(&via.proxy, host, *port)?;
+            let spoken = wire.within(TIMEOUT, || speak(&mut *stream, handshake));
+            spoken.map_err(|error| about(connect_failure(&error)))??;
+        }
+        Ok((wire, stream))
     }
 }
 
-/// Shakes hands; later reads take as long as they take.
-fn encrypt(
-    wire: &Arc<Wire>,
-    config: Arc<ClientConfig>,
-    name: ServerName<'static>,
-) -> Result<StreamOwned<ClientConnection, WireIo>, NetworkError> {
-    let limit =
-        |limit: Option<Duration>| wire.tcp().set_read_timeout(limit).and_then(|()| wire.tcp().set_write_timeout(limit));
-    let connection = ClientConnection::new(config, name).map_err(|error| tls_failure(&error))?;
-    let mut stream = StreamOwned::new(connection, WireIo(wire.clone()));
-    limit(Some(TIMEOUT)).map_err(|error| tls_failure(&error))?;
-    while stream.conn.is_handshaking() {
-        stream.conn.complete_io(&mut stream.sock).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => NetworkError::new(NetworkErrorKind::Tls, "the server does not answer"),
-            _ => tls_failure(&error),
-        })?;
+impl Via {
+    fn new(proxy: &Proxy, config: &Config) -> Result<Self, ConfigError> {
+        let tls = match proxy.scheme {
+            ProxyScheme::Https => {
+                let problem = "its host has no valid name";
+                let name = ServerName::try_from(proxy.host.clone())
+                    .map_err(|_| ConfigError::InvalidProxy { origin: "the proxy".into(), problem })?;
+                Some((Arc::new(cloudcoil_tls::proxy_config(&config.tls)?), name))
+            }
+            ProxyScheme::Http | ProxyScheme::Socks5 | ProxyScheme::Socks5h => None,
+        };
+        Ok(Self { proxy: proxy.clone(), tls })
     }
-    limit(None).map_err(|error| tls_failure(&error))?;
-    Ok(stream)
+}
+
+impl Address {
+    /// Tries the addresses of the host one after the other.
+    fn dial(&self) -> Result<(Arc<Wire>, Stream), NetworkError> {
+        let addresses = (&*self.0, self.1).to_socket_addrs().map_err(|error| connect_failure(&error))?;
+        let mut last = None;
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, TIMEOUT) {
+                Ok(tcp) => return prepare(tcp).map_err(|error| connect_failure(&error)),
+                Err(error) => last = Some(connect_failure(&error)),
+            }
+        }
+        Err(last.unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, "the host's name has no address")))
+    }
+}
+
+/// From here on the connection can be closed by the `Cancel` of the request that it is for.
+fn prepare(tcp: TcpStream) -> io::Result<(Arc<Wire>, Stream)> {
+    tcp.set_nodelay(true)?;
+    SockRef::from(&tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    let wire = Wire::new(tcp);
+    wire::connected();
+    wire::lend(&wire);
+    Ok((wire.clone(), Box::new(WireIo(wire))))
+}
+
+/// Whether requests are to be handed to a proxy as they are, and with which header; see [`Proxy::forwards`].
+pub(super) fn forwarding(config: &Config) -> Option<Option<HeaderValue>> {
+    let proxy = config.proxy.as_ref().filter(|proxy| proxy.forwards(&config.server))?;
+    Some(proxy.authorization())
+}
+
+/// Shakes hands; later reads take as long as they take.
+fn encrypt(wire: &Wire, (config, name): &Tls, stream: Stream) -> Result<Stream, NetworkError> {
+    let shake = || {
+        let connection = ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
+        let mut tls = StreamOwned::new(connection, stream);
+        while tls.conn.is_handshaking() {
+            tls.conn.complete_io(&mut tls.sock)?;
+        }
+        Ok(tls)
+    };
+    let shaken = wire.within(TIMEOUT, shake).flatten();
+    shaken.map(|tls| Box::new(tls) as Stream).map_err(|error| cloudcoil_tls::handshake_failure(&error))
+}
+
+fn speak(stream: &mut dyn Io, mut handshake: ProxyHandshake) -> Result<(), NetworkError> {
+    let mut buffer = [0; 4096];
+    let mut length = 0;
+    loop {
+        match handshake.received(&buffer[..length])? {
+            ProxyStep::Done => return Ok(()),
+            ProxyStep::Receive => {}
+            ProxyStep::Send(bytes) => {
+                let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
+                sent.map_err(|error| connect_failure(&error))?;
+            }
+        }
+        // A connection that breaks has been closed, for all that it says.
+        length = stream.read(&mut buffer).unwrap_or_default();
+        if length == 0 {
+            return Err(handshake.closed());
+        }
+    }
 }
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("host", &self.host).field("port", &self.port).finish_non_exhaustive()
+        f.debug_struct("Connector").field("server", &self.server).finish_non_exhaustive()
     }
 }
 
@@ -113,34 +192,44 @@ impl Resolver for Unresolved {
 
 /// A connection, encrypted or not, with the buffers that ureq works in.
 pub(super) struct Link {
-    io: Io,
+    stream: Stream,
     wire: Arc<Wire>,
+    is_tls: bool,
+    /// What goes before the path of each request.
+    prefix: Option<String>,
+    /// What is sent next is the beginning of a request.
+    is_at_head: bool,
     buffers: LazyBuffers,
 }
 
-enum Io {
-    Plain(WireIo),
-    Tls(Box<StreamOwned<ClientConnection, WireIo>>),
+type Stream = Box<dyn Io>;
+
+trait Io: Read + Write + Send + Sync {}
+
+impl<T: Read + Write + Send + Sync> Io for T {}
+
+impl Link {
+    /// ureq names paths only; a proxy that forwards requests has to know whom they are for (RFC 9112, section 3.2.2).
+    fn send(&mut self, amount: usize) -> io::Result<()> {
+        let mut rest = &self.buffers.output()[..amount];
+        let is_head = mem::take(&mut self.is_at_head);
+        if let Some(prefix) = self.prefix.as_ref().filter(|_| is_head)
+            && let Some(space) = rest.iter().position(|byte| *byte == b' ')
+        {
+            let (method, path) = rest.split_at(space + 1);
+            self.stream.write_all(&[method, prefix.as_bytes()].concat())?;
+            rest = path;
+        }
+        self.stream.write_all(rest)?;
+        self.stream.flush()
+    }
 }
 
-impl Io {
-    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Plain(wire) => wire.write_all(bytes),
-            Self::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
-        }
-    }
-
-    fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let result = match self {
-                Self::Plain(wire) => wire.read(buffer),
-                Self::Tls(stream) => stream.read(buffer),
-            };
-            match result {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
-            }
+fn receive(stream: &mut dyn Io, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match stream.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
         }
     }
 }
@@ -151,11 +240,11 @@ impl ureq::unversioned::transport::Transport for Link {
     }
 
     fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), ureq::Error> {
-        Ok(self.io.send(&self.buffers.output()[..amount])?)
+        Ok(self.send(amount)?)
     }
 
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
-        let received = self.io.receive(self.buffers.input_append_buf()).map_err(unexpected)?;
+        let received = receive(&mut *self.stream, self.buffers.input_append_buf()).map_err(unexpected)?;
         self.buffers.input_appended(received);
         Ok(received > 0)
     }
@@ -164,15 +253,17 @@ impl ureq::unversioned::transport::Transport for Link {
     /// has to say for itself is taken in.
     fn is_open(&mut self) -> bool {
         wire::lend(&self.wire);
+        self.is_at_head = true;
         if self.wire.tcp().set_nonblocking(true).is_err() {
             return false;
         }
-        let silent = matches!(self.io.receive(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        let silent =
+            matches!(receive(&mut *self.stream, &mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
         silent && self.wire.tcp().set_nonblocking(false).is_ok()
     }
 
     fn is_tls(&self) -> bool {
-        matches!(self.io, Io::Tls(_))
+        self.is_tls
     }
 }
 
@@ -192,8 +283,10 @@ impl fmt::Debug for Link {
     }
 }
 
-/// For each of the TCP connection, to each address, and one answer in the TLS handshake.
+/// For each of the TCP connection, to each address, the TLS handshake and the words with a proxy.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection is silent before the system looks whether the other side is still there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
 /// The head of an answer must fit in.
 const INPUT: usize = 64 << 10;
 const OUTPUT: usize = 16 << 10;

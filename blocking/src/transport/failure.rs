@@ -11,11 +11,6 @@ pub(super) fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError 
     NetworkError::new(NetworkErrorKind::Connect, chain(error))
 }
 
-/// Why there is no encryption.
-pub(super) fn tls_failure(error: &(dyn StdError + 'static)) -> NetworkError {
-    NetworkError::new(NetworkErrorKind::Tls, chain(error))
-}
-
 /// Why an exchange ended early.
 pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
     use ureq::Error;
@@ -25,8 +20,9 @@ pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
             Some(known) => return known.clone(),
             None => NetworkErrorKind::Lost,
         },
-        Error::Io(error) => match error.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => NetworkErrorKind::Protocol,
+        Error::Io(error) => match (cloudcoil_tls::refusal(error), error.kind()) {
+            (Some(refused), _) => return refused,
+            (None, io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => NetworkErrorKind::Protocol,
             _ => NetworkErrorKind::Lost,
         },
         Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::BodyStalled => NetworkErrorKind::Protocol,

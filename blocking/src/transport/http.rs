@@ -7,11 +7,11 @@ use bytes::Bytes;
 use cloudcoil_core::NetworkError;
 use cloudcoil_core::NetworkErrorKind;
 use cloudcoil_core::config::{Config, ConfigError};
-use http::{Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response, header};
 use ureq::Agent;
 
 use super::Body;
-use super::connector::{Connector, Unresolved};
+use super::connector::{Connector, Unresolved, forwarding};
 use super::failure::{body_failure, exchange_failure};
 use super::wire::lending;
 use crate::Cancel;
@@ -21,6 +21,8 @@ use crate::Cancel;
 #[derive(Clone, Debug)]
 pub(crate) struct Connections {
     agent: Agent,
+    /// What the proxy that forwards the requests wants to hear, if there is one.
+    authorization: Option<HeaderValue>,
 }
 
 impl Connections {
@@ -34,11 +36,15 @@ impl Connections {
             .max_idle_connections_per_host(IDLE)
             .max_idle_age(IDLE_AGE)
             .build();
-        Ok(Self { agent: Agent::with_parts(settings, Connector::new(config)?, Unresolved) })
+        let agent = Agent::with_parts(settings, Connector::new(config)?, Unresolved);
+        Ok(Self { agent, authorization: forwarding(config).flatten() })
     }
 
     /// The server may close a connection just when it is used again. A read is then repeated, once.
-    pub(crate) fn send(&self, request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
+    pub(crate) fn send(&self, mut request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
+        }
         let repetition = (request.method() == Method::GET).then(|| request.clone());
         match (self.attempt(request, cancel), repetition) {
             ((Err(error), false), Some(again)) if error.kind == NetworkErrorKind::Lost && !cancel.is_cancelled() => {

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::Cancel;
 
@@ -12,21 +13,46 @@ pub(super) struct Wire {
     tcp: TcpStream,
     /// How often it was lent. Whoever had it before has no say any more.
     turn: Mutex<u64>,
+    /// When whoever is blocked in it has waited enough.
+    until: Mutex<Option<Instant>>,
 }
 
 impl Wire {
     pub(super) fn new(tcp: TcpStream) -> Arc<Self> {
-        Arc::new(Self { tcp, turn: Mutex::default() })
+        Arc::new(Self { tcp, turn: Mutex::default(), until: Mutex::default() })
     }
 
     pub(super) const fn tcp(&self) -> &TcpStream {
         &self.tcp
     }
 
+    /// Sets a time limit to all that is done in `act`.
+    pub(super) fn within<T>(&self, limit: Duration, act: impl FnOnce() -> T) -> io::Result<T> {
+        *lock(&self.until) = Some(Instant::now() + limit);
+        let done = act();
+        *lock(&self.until) = None;
+        self.tcp.set_read_timeout(None)?;
+        self.tcp.set_write_timeout(None)?;
+        Ok(done)
+    }
+
+    /// Blocks in a system call, for no longer than the time limit allows.
+    fn block(&self, act: impl FnOnce(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+        let Some(until) = *lock(&self.until) else { return act(&self.tcp) };
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer in time");
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(late());
+        }
+        self.tcp.set_read_timeout(Some(left))?;
+        self.tcp.set_write_timeout(Some(left))?;
+        act(&self.tcp).map_err(|error| if error.kind() == io::ErrorKind::WouldBlock { late() } else { error })
+    }
+
     /// From now on it is `cancel` that closes it.
     fn lend(self: &Arc<Self>, cancel: &Cancel) {
         let turn = {
-            let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut turn = lock(&self.turn);
             *turn += 1;
             *turn
         };
@@ -40,7 +66,7 @@ impl Wire {
 
     /// Wakes whoever is blocked in it; closes nothing that was lent to somebody else meanwhile.
     fn close(&self, turn: u64) {
-        let current = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = lock(&self.turn);
         if *current == turn {
             // It may be closed already.
             let _ = self.tcp.shutdown(Shutdown::Both);
@@ -48,18 +74,23 @@ impl Wire {
     }
 }
 
+/// What is in there is whole, whoever has panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A connection as rustls reads and writes it.
 pub(super) struct WireIo(pub(super) Arc<Wire>);
 
 impl Read for WireIo {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.tcp().read(buffer)
+        self.0.block(|mut tcp| tcp.read(buffer))
     }
 }
 
 impl Write for WireIo {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.tcp().write(bytes)
+        self.0.block(|mut tcp| tcp.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
