@@ -61,6 +61,11 @@ impl Cancel {
         }
     }
 
+    /// What was left is over: there is nothing to end any more.
+    pub(crate) fn forget(&self) {
+        self.state().close = None;
+    }
+
     /// What is here is replaced whole, so a panic elsewhere does no harm to it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -3,6 +3,8 @@
 mod connector;
 mod failure;
 mod http;
+mod keeper;
+mod program;
 mod session;
 mod wire;
 

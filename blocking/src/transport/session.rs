@@ -1,22 +1,17 @@
 //! Requests to one server from one identity.
 
 use std::io::{self, IsTerminal as _};
-use std::process::{Command as Process, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity, Secret};
-use cloudcoil_core::credentials::{
-    Command, Credentials, CredentialsInput, CredentialsOutput, Ending, Finished, Grant, RunError,
-};
-use cloudcoil_core::{Gunzip, Machine as _, NetworkError, NetworkErrorKind, Outbox, Target, Tickets};
+use cloudcoil_core::config::{Config, ConfigError, Identity};
+use cloudcoil_core::{Gunzip, NetworkError, NetworkErrorKind, Target};
 use http::{Request, Response};
 
 use super::http::Connections;
+use super::keeper::Keeper;
 use super::{Body, Transport};
 use crate::Cancel;
-use crate::clock::Clock;
-use crate::connect::read_file;
 
 /// Carries requests to the API server of one [`Config`] over HTTP/1.1. Connections are kept and shared; clones share them too.
 #[derive(Clone)]
@@ -27,9 +22,7 @@ pub struct UreqTransport {
 struct Shared {
     config: Config,
     target: Target,
-    clock: Clock,
-    /// Held while a file is read or a program runs, so that others wait for the same.
-    credentials: Mutex<(Credentials, Tickets)>,
+    keeper: Arc<Keeper>,
     /// Those of the client certificate that is in use.
     connections: Mutex<(Option<Arc<Identity>>, Connections)>,
 }
@@ -40,13 +33,11 @@ impl UreqTransport {
     /// # Errors
     /// [`ConfigError`] where TLS or the impersonated user cannot be as configured.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
-        let credentials = Credentials::new(config, io::stdin().is_terminal(), Tickets::new(0));
         let identity = config.tls.identity.clone().filter(|_| config.is_tls()).map(Arc::new);
         let shared = Shared {
             config: config.clone(),
             target: Target::new(config)?,
-            clock: Clock::new(),
-            credentials: Mutex::new((credentials, Tickets::new(1))),
+            keeper: Keeper::new(config, io::stdin().is_terminal()),
             connections: Mutex::new((identity, Connections::new(config)?)),
         };
         Ok(Self { shared: Arc::new(shared) })
@@ -54,37 +45,6 @@ impl UreqTransport {
 }
 
 impl Shared {
-    /// Credentials, or better ones than those of the generation that was rejected; `None` if there are none better.
-    fn ask(&self, rejected: Option<u64>) -> Result<Option<Grant>, NetworkError> {
-        let mut guard = lock(&self.credentials);
-        let (credentials, callers) = &mut *guard;
-        let caller = callers.issue();
-        let mut input = Some(match rejected {
-            None => CredentialsInput::Asked { caller },
-            Some(generation) => CredentialsInput::Rejected { caller, generation },
-        });
-        let mut out = Outbox::new();
-        loop {
-            let deadline = credentials.step(self.clock.now(), input.take(), &mut out);
-            match out.pop() {
-                Some(CredentialsOutput::Grant { grant, .. }) => return Ok(Some(grant)),
-                Some(CredentialsOutput::Stand { .. }) => return Ok(None),
-                Some(CredentialsOutput::Refuse { error, .. }) => return Err(error.into()),
-                Some(CredentialsOutput::Read { ticket, path }) => {
-                    input = Some(CredentialsInput::Read { ticket, result: read_file(&path) });
-                }
-                Some(CredentialsOutput::Run { ticket, command }) => {
-                    input = Some(CredentialsInput::Ran { ticket, result: run(command) });
-                }
-                Some(CredentialsOutput::Cancel { .. }) => {}
-                None => {
-                    let until = deadline.map(|deadline| deadline.at.since(self.clock.now().mono));
-                    std::thread::sleep(until.unwrap_or_default());
-                }
-            }
-        }
-    }
-
     fn connections(&self, identity: Option<Arc<Identity>>) -> Result<Connections, ConfigError> {
         let mut current = lock(&self.connections);
         if current.0 != identity {
@@ -100,14 +60,14 @@ impl Transport for UreqTransport {
     fn send(&self, request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
         let shared = &self.shared;
         let mut outgoing = shared.target.outgoing(request)?;
-        let mut grant = shared.ask(None)?.expect("only a rejection can stand");
+        let mut grant = shared.keeper.ask(None, cancel)?.expect("only a rejection can stand");
         loop {
             let connections = shared
                 .connections(grant.identity.clone())
                 .map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
             let response = connections.send(outgoing.with(&grant), cancel)?;
             if outgoing.is_rejected(response.status())
-                && let Some(better) = shared.ask(Some(grant.generation))?
+                && let Some(better) = shared.keeper.ask(Some(grant.generation), cancel)?
             {
                 grant = better;
                 continue;
@@ -164,36 +124,6 @@ impl Iterator for Plain {
         }
         next
     }
-}
-
-fn run(command: Command) -> Result<Finished, RunError> {
-    let (stdin, stderr) = match command.is_interactive {
-        true => (Stdio::inherit(), Stdio::inherit()),
-        false => (Stdio::null(), Stdio::piped()),
-    };
-    let mut process = Process::new(command.program);
-    process.args(command.args).envs(command.env).stdin(stdin).stderr(stderr);
-    let output = process.output().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => RunError::NotFound,
-        io::ErrorKind::PermissionDenied => RunError::NotExecutable,
-        _ => RunError::Failed(error.to_string().into()),
-    })?;
-    Ok(Finished { ending: ending(output.status), stdout: Secret::new(output.stdout), stderr: output.stderr })
-}
-
-#[cfg(unix)]
-fn ending(status: ExitStatus) -> Ending {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    match (status.code(), status.signal()) {
-        (None, Some(signal)) => Ending::Signalled(signal),
-        (code, _) => Ending::Exited(code.unwrap_or(-1)),
-    }
-}
-
-#[cfg(not(unix))]
-fn ending(status: ExitStatus) -> Ending {
-    Ending::Exited(status.code().unwrap_or(-1))
 }
 
 /// What is in there is whole, whoever has panicked.

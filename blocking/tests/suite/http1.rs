@@ -212,3 +212,21 @@ fn a_large_body_goes_both_ways() {
     let made = maps.create(&crate::common::map("large", &text)).send().unwrap();
     assert_eq!(crate::common::value(&made), text);
 }
+
+/// `hi`, in gzip.
+const HI: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xcb, 0xc8, 4, 0, 0xac, 0x2a, 0x93, 0xd8, 2, 0, 0, 0];
+
+#[test]
+fn a_compressed_answer_is_read_plain_and_a_damaged_one_fails() {
+    let (heads, seen) = mpsc::channel();
+    let address = raw(move |number, mut stream| {
+        heads.send(read_head(&mut stream).unwrap().to_lowercase()).unwrap();
+        let body = &HI[..HI.len() - 2 * number];
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: {}\r\n\r\n", body.len());
+        write(&mut stream, &[head.as_bytes(), body].concat());
+    });
+    assert_eq!(get(&client(address)).unwrap().body, b"hi");
+    assert_eq!(kind(get(&client(address))), NetworkErrorKind::Protocol);
+    let asked = seen.try_iter().map(|head| head.contains("\r\naccept-encoding: gzip\r\n"));
+    assert_eq!(asked.collect::<Vec<_>>(), [true, true]);
+}

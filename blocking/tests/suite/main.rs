@@ -3,9 +3,12 @@
 
 mod common;
 mod controller;
+mod credentials;
 mod http1;
 mod informer;
 mod more_verbs;
+mod proxy;
+mod server;
 mod tls;
 mod verbs;
 mod watch;

@@ -1,0 +1,143 @@
+//! Programs that fetch credentials.
+
+use std::io::{self, Read, Write as _};
+use std::process::{Child, Command as Process, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cloudcoil_core::config::Secret;
+use cloudcoil_core::credentials::{Command, Ending, Finished, RunError};
+
+use crate::Cancel;
+
+/// Runs a program to its end, or until `cancel` is called for: then the program is ended.
+pub(super) fn run(command: Command, cancel: &Cancel) -> Result<Finished, RunError> {
+    let mut child = start(command)?;
+    let finished = attend(&mut child, cancel).map_err(failed);
+    if finished.is_err() {
+        // It may have ended by itself.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    finished
+}
+
+fn start(command: Command) -> Result<Child, RunError> {
+    let (stdin, stderr) = match command.is_interactive {
+        true => (Stdio::inherit(), Stdio::inherit()),
+        false => (Stdio::null(), Stdio::piped()),
+    };
+    let mut process = Process::new(command.program);
+    process.args(command.args).envs(command.env).stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
+    process.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => RunError::NotFound,
+        io::ErrorKind::PermissionDenied => RunError::NotExecutable,
+        _ => failed(error),
+    })
+}
+
+/// What is heard while a program runs.
+enum Heard {
+    Printed(Vec<u8>),
+    Said(Vec<u8>),
+    /// One of the two comes to an end.
+    End,
+    Cancelled,
+}
+
+fn attend(child: &mut Child, cancel: &Cancel) -> io::Result<Finished> {
+    let (tell, heard) = mpsc::channel();
+    let mut open = 0;
+    if let Some(stdout) = child.stdout.take() {
+        // Whoever writes more has nobody who listens.
+        listen(stdout.take(Command::STDOUT as u64 + 1), tell.clone(), Heard::Printed)?;
+        open += 1;
+    }
+    if let Some(stderr) = child.stderr.take() {
+        listen(stderr, tell.clone(), Heard::Said)?;
+        open += 1;
+    }
+    cancel.on_cancel(move || drop(tell.send(Heard::Cancelled)));
+    let (mut printed, mut said, mut ended) = (Vec::new(), Vec::new(), None);
+    let mut pause = SHORTEST;
+    loop {
+        if ended.is_none() {
+            ended = child.try_wait()?.map(|status| (status, Instant::now() + DRAIN));
+        }
+        // What it has started may go on, and hold the pipes open: that is not waited for.
+        let wait = match ended {
+            Some((status, until)) if open == 0 || until <= Instant::now() => {
+                return Ok(Finished { ending: ending(status), stdout: Secret::new(printed), stderr: said });
+            }
+            Some((_, until)) => until.saturating_duration_since(Instant::now()),
+            None => pause,
+        };
+        match heard.recv_timeout(wait) {
+            Ok(Heard::Printed(piece)) => printed.extend(piece),
+            Ok(Heard::Said(piece)) => hear(&piece, &mut said),
+            // Most end now.
+            Ok(Heard::End) => (open, pause) = (open - 1, SHORTEST),
+            Ok(Heard::Cancelled) => return Err(io::Error::other("nobody waits for it any more")),
+            // The pipes say when most programs end; one that has closed them, or handed them on, has to be looked at.
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => pause = LONGEST.min(pause * 2),
+        }
+    }
+}
+
+/// Shows it on the standard error of this process, and keeps the end.
+fn hear(piece: &[u8], said: &mut Vec<u8>) {
+    // Nobody can be told that there is nobody to be told.
+    let _ = io::stderr().write_all(piece);
+    said.extend_from_slice(piece);
+    said.drain(..said.len().saturating_sub(Command::STDERR));
+}
+
+/// Reads a pipe to its end, on a thread of its own, which is how a read can be given up.
+fn listen(
+    mut pipe: impl Read + Send + 'static,
+    tell: Sender<Heard>,
+    heard: impl Fn(Vec<u8>) -> Heard + Send + 'static,
+) -> io::Result<()> {
+    let read = move || {
+        let mut piece = [0; 4096];
+        loop {
+            match pipe.read(&mut piece) {
+                Ok(length @ 1..) => {
+                    if tell.send(heard(piece[..length].to_vec())).is_err() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => break,
+            }
+        }
+        drop(pipe);
+        let _ = tell.send(Heard::End);
+    };
+    thread::Builder::new().name("cloudcoil-program".into()).spawn(read).map(drop)
+}
+
+fn failed(error: io::Error) -> RunError {
+    RunError::Failed(error.to_string().into())
+}
+
+#[cfg(unix)]
+fn ending(status: ExitStatus) -> Ending {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    match (status.code(), status.signal()) {
+        (None, Some(signal)) => Ending::Signalled(signal),
+        (code, _) => Ending::Exited(code.unwrap_or(-1)),
+    }
+}
+
+#[cfg(not(unix))]
+fn ending(status: ExitStatus) -> Ending {
+    Ending::Exited(status.code().unwrap_or(-1))
+}
+
+/// How long the output of a program that has ended is waited for.
+const DRAIN: Duration = Duration::from_secs(1);
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(50);
