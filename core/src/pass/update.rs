@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::exchange::Answer;
-use crate::patch::{JsonPatch, Operation, PatchError};
+use crate::patch::{JsonPatch, Operation, PatchError, carry};
 use crate::response;
 
 /// A change of an object: what the API server returned, and what it is to be.
@@ -25,7 +25,7 @@ impl Update {
     /// as `read`, which became `edited`.
     ///
     /// Only what differs between the two is changed. So what the type does not know stays, in elements of lists too
-    /// as long as they keep their place, and a default that the type filled in is not written.
+    /// if each has its own `name` or keeps its place, and a default that the type filled in is not written.
     ///
     /// ```
     /// use cloudcoil_core::Update;
@@ -140,51 +140,6 @@ pub(super) fn guard_anew(patch: JsonPatch, version: &str) -> JsonPatch {
     operations.into()
 }
 
-/// `stored` with the difference between `read` and `edited`.
-fn carry(stored: Value, read: &Value, edited: Value) -> Value {
-    if *read == edited {
-        return stored;
-    }
-    match (stored, read, edited) {
-        (Value::Object(mut stored), Value::Object(read), Value::Object(edited)) => {
-            stored.retain(|key, _| edited.contains_key(key) || !read.contains_key(key));
-            for (key, edited) in edited {
-                match read.get(&key) {
-                    Some(read) if *read == edited => {}
-                    Some(read) => {
-                        let member = stored.remove(&key).unwrap_or_default();
-                        stored.insert(key, carry(member, read, edited));
-                    }
-                    None => drop(stored.insert(key, edited)),
-                }
-            }
-            Value::Object(stored)
-        }
-        (Value::Array(stored), Value::Array(read), Value::Array(edited)) if stored.len() == read.len() => {
-            Value::Array(carry_elements(stored, read, edited))
-        }
-        (_, _, edited) => edited,
-    }
-}
-
-/// As [`carry`] for lists: of lists of one length the elements at one place belong together, else those before and
-/// after what was added or removed.
-fn carry_elements(mut stored: Vec<Value>, read: &[Value], edited: Vec<Value>) -> Vec<Value> {
-    if read.len() == edited.len() {
-        let elements = stored.into_iter().zip(read).zip(edited);
-        return elements.map(|((stored, read), edited)| carry(stored, read, edited)).collect();
-    }
-    let shorter = read.len().min(edited.len());
-    let before = read.iter().zip(&edited).take_while(|(read, edited)| read == edited).count();
-    let ends = read.iter().rev().zip(edited.iter().rev()).take(shorter - before);
-    let after = ends.take_while(|(read, edited)| read == edited).count();
-    let (first, last) = (edited.len() - after, stored.len() - after);
-    let ending = stored.split_off(last);
-    stored.truncate(before);
-    let middle = edited.into_iter().take(first).skip(before);
-    stored.into_iter().chain(middle).chain(ending).collect()
-}
-
 const VERSION: &str = "/metadata/resourceVersion";
 
 #[cfg(test)]
@@ -206,6 +161,7 @@ mod tests {
             (json!({"x": 2}), json!({"a": 0}), json!({}), json!({"x": 2})),
             (json!({}), json!({"s": {"c": []}}), json!({"s": {"c": [1]}}), json!({"s": {"c": [1]}})),
             (json!({"s": null}), json!({"s": {"c": 0}}), json!({"s": {"c": 1}}), json!({"s": {"c": 1}})),
+            (json!({}), json!({"s": {"c": 0, "d": 0}}), json!({"s": {"c": 1, "d": 0}}), json!({"s": {"c": 1}})),
             (json!({"a": 1}), json!({"a": 1}), json!({"a": null}), json!({"a": null})),
             (json!({"n": 1.0}), json!({"n": 1, "m": 0}), json!({"n": 1, "m": 1}), json!({"n": 1.0, "m": 1})),
         ] {
@@ -230,6 +186,10 @@ mod tests {
         ] {
             assert_eq!(Update::typed(stored(), &read, edited).new, new);
         }
+        let named = |names: [&str; 2]| Value::from_iter(names.map(|name| json!({"name": name})));
+        let stored = json!([{"name": "a", "x": 1}, {"name": "b", "x": 2}]);
+        let swapped = Update::typed(stored, &named(["a", "b"]), named(["b", "a"]));
+        assert_eq!(swapped.new, json!([{"name": "b", "x": 2}, {"name": "a", "x": 1}]));
         let repeated = Update::typed(json!([1, 1]), &json!([1, 1]), json!([1, 1, 1]));
         assert_eq!(repeated.new, json!([1, 1, 1]));
     }

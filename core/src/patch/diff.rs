@@ -8,10 +8,38 @@ impl JsonPatch {
     /// The patch that makes `new` of `old`: objects member by member in order of their names, anything else,
     /// arrays too, replaced as a whole. A `null` is a value like others. Equal documents give an empty patch.
     pub fn diff(old: &Value, new: &Value) -> Result<Self, PatchError> {
+        Self::diff_with(old, new, Arrays::Whole)
+    }
+
+    /// As [`diff`](Self::diff), with arrays changed as `arrays` says.
+    ///
+    /// ```
+    /// use cloudcoil_core::JsonPatch;
+    /// use cloudcoil_core::patch::Arrays;
+    /// use serde_json::json;
+    ///
+    /// let (old, new) = (json!(["a", "b", "c"]), json!(["a", "c"]));
+    /// let patch = JsonPatch::diff_with(&old, &new, Arrays::ByElement)?;
+    /// assert_eq!(serde_json::to_value(patch).unwrap(), json!([{ "op": "remove", "path": "/1" }]));
+    /// # Ok::<(), cloudcoil_core::PatchError>(())
+    /// ```
+    pub fn diff_with(old: &Value, new: &Value, arrays: Arrays) -> Result<Self, PatchError> {
         let mut operations = Vec::new();
-        values(old, new, &Place::ROOT, &mut operations)?;
+        values(old, new, (&Place::ROOT, arrays), &mut operations)?;
         Ok(Self(operations))
     }
+}
+
+/// How the difference of two arrays is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Arrays {
+    /// The array is replaced: nobody can mistake one element for another.
+    #[default]
+    Whole,
+    /// Elements are changed, removed and added, those before and after them left alone. The operations are about the
+    /// indices of the old array: send them with a test of the array or of the `resourceVersion`.
+    ByElement,
 }
 
 /// Where the walk is; turned into a pointer only where something differs.
@@ -50,7 +78,12 @@ pub(super) enum Pair<'a> {
     Both(&'a Value, &'a Value),
 }
 
-fn values(old: &Value, new: &Value, place: &Place<'_>, operations: &mut Vec<Operation>) -> Result<(), PatchError> {
+fn values(
+    old: &Value,
+    new: &Value,
+    (place, arrays): (&Place<'_>, Arrays),
+    operations: &mut Vec<Operation>,
+) -> Result<(), PatchError> {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => members(old, new, place, |key, pair| {
             let place = place.member(key);
@@ -59,16 +92,56 @@ fn values(old: &Value, new: &Value, place: &Place<'_>, operations: &mut Vec<Oper
                 Pair::Added(new) => {
                     operations.push(Operation::Add { value: kept(new, &place)?, path: place.pointer() })
                 }
-                Pair::Both(old, new) => values(old, new, &place, operations)?,
+                Pair::Both(old, new) => values(old, new, (&place, arrays), operations)?,
             }
             Ok(())
         }),
+        (Value::Array(old), Value::Array(new)) if arrays == Arrays::ByElement => elements(old, new, place, operations),
         _ if same(old, new, place.levels())? => Ok(()),
         _ => {
             operations.push(Operation::Replace { value: kept(new, place)?, path: place.pointer() });
             Ok(())
         }
     }
+}
+
+/// Changes the elements between those that are the same at both ends, then removes or adds as many as are needed.
+fn elements(
+    old: &[Value],
+    new: &[Value],
+    place: &Place<'_>,
+    operations: &mut Vec<Operation>,
+) -> Result<(), PatchError> {
+    let levels = place.levels().checked_sub(1).ok_or(PatchError::TooDeep)?;
+    let shorter = old.len().min(new.len());
+    let before = alike(old.iter().zip(new), levels)?;
+    let after = alike(old.iter().rev().zip(new.iter().rev()).take(shorter - before), levels)?;
+    for index in before..shorter - after {
+        let key = index.to_string();
+        values(&old[index], &new[index], (&place.member(&key), Arrays::ByElement), operations)?;
+    }
+    // From the last one, so that those still to go keep their indices.
+    for index in (shorter - after..old.len() - after).rev() {
+        operations.push(Operation::Remove { path: place.pointer().child(&index.to_string()) });
+    }
+    for index in shorter - after..new.len() - after {
+        let key = index.to_string();
+        let place = place.member(&key);
+        operations.push(Operation::Add { value: kept(&new[index], &place)?, path: place.pointer() });
+    }
+    Ok(())
+}
+
+/// How many of the first pairs are the same.
+fn alike<'a>(pairs: impl Iterator<Item = (&'a Value, &'a Value)>, levels: usize) -> Result<usize, PatchError> {
+    let mut count = 0;
+    for (old, new) in pairs {
+        if !same(old, new, levels)? {
+            break;
+        }
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Visits the members of two objects in order of their names.
@@ -219,12 +292,42 @@ mod tests {
     }
 
     #[test]
+    fn elements_are_changed_removed_and_added_if_that_is_wanted() {
+        let by_element = |old, new| Value::from(JsonPatch::diff_with(&old, &new, Arrays::ByElement).unwrap());
+        let old = json!({ "a": [{ "b": [1, 2] }, "x", "y", "z", 0] });
+        assert_eq!(
+            by_element(old.clone(), json!({ "a": [{ "b": [1, 3] }, "w", 0] })),
+            json!([
+                { "op": "replace", "path": "/a/0/b/1", "value": 3 },
+                { "op": "replace", "path": "/a/1", "value": "w" },
+                { "op": "remove", "path": "/a/3" },
+                { "op": "remove", "path": "/a/2" },
+            ])
+        );
+        assert_eq!(
+            by_element(json!([1, 4]), json!([1, 2, null, 4])),
+            json!([{ "op": "add", "path": "/1", "value": 2 }, { "op": "add", "path": "/2", "value": null }])
+        );
+        assert_eq!(by_element(json!([1]), json!([1, 1])), json!([{ "op": "add", "path": "/1", "value": 1 }]));
+        assert_eq!(by_element(json!([1]), json!([])), json!([{ "op": "remove", "path": "/0" }]));
+        assert_eq!(by_element(json!([1]), json!([1.0])), json!([{ "op": "replace", "path": "/0", "value": 1.0 }]));
+        assert_eq!(by_element(old.clone(), old), json!([]));
+    }
+
+    #[test]
     fn documents_that_are_nested_too_deep_are_refused() {
         let list = |levels: usize, leaf: i32| (0..levels).fold(json!(leaf), |inner, _| json!([inner]));
         let map = |levels: usize, leaf: i32| (0..levels).fold(json!(leaf), |inner, _| json!({ "a": inner }));
         for deep in [list, map] {
             assert_eq!(JsonPatch::diff(&deep(MAX_DEPTH, 0), &deep(MAX_DEPTH, 1)).unwrap().len(), 1);
             assert_eq!(JsonPatch::diff(&deep(MAX_DEPTH + 1, 0), &deep(MAX_DEPTH + 1, 0)), Err(PatchError::TooDeep));
+            let by_element = |old: &Value, new: &Value| JsonPatch::diff_with(old, new, Arrays::ByElement);
+            assert_eq!(by_element(&deep(MAX_DEPTH, 0), &deep(MAX_DEPTH, 1)).unwrap().len(), 1);
+            for leaf in [0, 1] {
+                let (old, new) = (deep(MAX_DEPTH + 1, 0), deep(MAX_DEPTH + 1, leaf));
+                assert_eq!(by_element(&old, &new), Err(PatchError::TooDeep));
+            }
+            assert_eq!(by_element(&json!([]), &json!([deep(MAX_DEPTH, 0)])), Err(PatchError::TooDeep));
             assert_eq!(JsonPatch::diff(&json!(0), &deep(MAX_DEPTH + 1, 0)), Err(PatchError::TooDeep));
             assert_eq!(JsonPatch::diff(&json!({}), &json!({ "a": deep(MAX_DEPTH, 0) })), Err(PatchError::TooDeep));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{JsonPatch, PatchError, Pointer, merge_diff, merge_patch};
+use super::{Arrays, JsonPatch, PatchError, Pointer, merge_diff, merge_patch};
 
 /// Takes lines of JSON: a document, another, and a patch. The difference of the two must lead from one to the other,
 /// and the patch must be done whole or leave no trace.
@@ -19,10 +19,18 @@ pub fn patch(data: &[u8]) {
 }
 
 fn differences(old: &Value, new: &Value) {
-    let patch = JsonPatch::diff(old, new);
-    let mut document = old.clone();
-    assert_eq!(patch.and_then(|patch| patch.apply(&mut document)), Ok(()), "text is never nested too deep");
-    assert_eq!(&document, new);
+    let mutation = JsonPatch::mutation(old, old, new);
+    let same_object = !matches!(mutation, Err(PatchError::IdentityChanged { .. }));
+    for patch in [
+        JsonPatch::diff(old, new),
+        JsonPatch::diff_with(old, new, Arrays::ByElement),
+        if same_object { mutation } else { JsonPatch::diff(old, new) },
+    ] {
+        let mut document = old.clone();
+        assert_eq!(patch.and_then(|patch| patch.apply(&mut document)), Ok(()), "text is never nested too deep");
+        assert_eq!(&document, new);
+    }
+    assert_eq!(JsonPatch::mutation(old, new, new), Ok(JsonPatch::new()));
     match merge_diff(old, new) {
         Ok(patch) => {
             let mut document = old.clone();

@@ -49,9 +49,15 @@ fn guard(old: &Value, new: &Value) -> Result<[Operation; 2], PatchError> {
         }
     };
     let tests = [test(UID)?, test(RESOURCE_VERSION)?];
+    same_object(old, new)?;
+    Ok(tests)
+}
+
+/// An error if what identifies the object differs.
+pub(super) fn same_object(old: &Value, new: &Value) -> Result<(), PatchError> {
     match IDENTITY.iter().find(|segments| find(old, segments) != find(new, segments)) {
         Some(segments) => Err(PatchError::IdentityChanged { path: Pointer::from_iter(*segments) }),
-        None => Ok(tests),
+        None => Ok(()),
     }
 }
 

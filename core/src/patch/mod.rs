@@ -4,10 +4,12 @@
 //! that was read from JSON text can be: deeper ones give an error and never exhaust the stack.
 
 mod apply;
+mod carry;
 mod diff;
 pub(crate) mod fuzz;
 mod guard;
 mod merge;
+mod mutation;
 mod pointer;
 #[cfg(test)]
 mod properties;
@@ -16,6 +18,8 @@ use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+pub(crate) use carry::carry;
+pub use diff::Arrays;
 pub use merge::{merge_diff, merge_patch};
 pub use pointer::Pointer;
 
@@ -293,11 +297,19 @@ pub enum PatchError {
         /// The member.
         path: Pointer,
     },
-    /// A guarded diff may not change what identifies an object.
+    /// A change may not alter what identifies an object.
     #[error("a change may not alter {path:?}")]
     IdentityChanged {
         /// The field.
         path: Pointer,
+    },
+    /// The elements of a list cannot be matched safely with those that were received.
+    #[error("it is unsure which elements of {path:?} are which: {fault}")]
+    Unmatched {
+        /// The list.
+        path: Pointer,
+        /// Why.
+        fault: &'static str,
     },
     /// A guarded diff starts from an object that the API server has returned.
     #[error("a guarded change starts from an object that was read from the server: {path:?} is missing")]

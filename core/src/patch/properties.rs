@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::{JsonPatch, Operation, Pointer, merge_diff, merge_patch};
+use super::{Arrays, JsonPatch, Operation, Pointer, merge_diff, merge_patch};
 
 /// Documents of few keys, so that two of them meet in many places.
 fn document(null: bool) -> impl Strategy<Value = Value> {
@@ -45,6 +45,33 @@ fn object(uid: u8, spec: Value, status: Value) -> Value {
     json!({ "metadata": { "uid": format!("u{uid}"), "resourceVersion": "1" }, "spec": spec, "status": status })
 }
 
+/// Whether `second` has an object somewhere `first` has something else.
+fn replaces_with_object(first: &Value, second: &Value) -> bool {
+    match (first, second) {
+        (Value::Object(first), Value::Object(second)) => {
+            second.iter().any(|(key, second)| first.get(key).is_some_and(|first| replaces_with_object(first, second)))
+        }
+        (_, second) => second.is_object(),
+    }
+}
+
+#[test]
+fn merging_is_not_associative_where_removals_are_forgotten_or_objects_replace() {
+    let merged = |target: &Value, patch: &Value| {
+        let mut target = target.clone();
+        merge_patch(&mut target, patch).unwrap();
+        target
+    };
+    for (target, first, second) in [
+        (json!({ "a": 0 }), json!({ "a": 1 }), json!({ "a": null })),
+        (json!({ "a": { "x": 1 } }), json!({ "a": null }), json!({ "a": { "y": 1 } })),
+    ] {
+        let (one_by_one, at_once) =
+            (merged(&merged(&target, &first), &second), merged(&target, &merged(&first, &second)));
+        assert_ne!(one_by_one, at_once, "{target} {first} {second}");
+    }
+}
+
 proptest! {
     #[test]
     fn applying_the_difference_gives_the_other_document(old in document(true), new in document(true)) {
@@ -56,10 +83,54 @@ proptest! {
     }
 
     #[test]
+    fn applying_the_difference_by_element_gives_the_other_document(old in document(true), new in document(true)) {
+        let patch = JsonPatch::diff_with(&old, &new, Arrays::ByElement).unwrap();
+        prop_assert_eq!(patch.is_empty(), old == new);
+        let mut document = old;
+        patch.apply(&mut document).unwrap();
+        prop_assert_eq!(document, new);
+    }
+
+    #[test]
+    fn a_mutation_of_all_that_was_received_gives_what_the_handler_made(
+        received in document(true), after in document(true),
+    ) {
+        let mut document = received.clone();
+        JsonPatch::mutation(&received, &received, &after).unwrap().apply(&mut document).unwrap();
+        prop_assert_eq!(document, after);
+    }
+
+    #[test]
+    fn a_mutation_is_empty_without_a_change_and_any_other_is_done_or_refused(
+        received in document(true), before in document(true), after in document(true),
+    ) {
+        prop_assert!(JsonPatch::mutation(&received, &before, &before).unwrap().is_empty());
+        if let Ok(patch) = JsonPatch::mutation(&received, &before, &after) {
+            prop_assert!(patch.apply(&mut received.clone()).is_ok());
+        }
+    }
+
+    #[test]
     fn merging_the_difference_gives_the_other_document(old in document(false), new in document(false)) {
         let mut document = old.clone();
         merge_patch(&mut document, &merge_diff(&old, &new).unwrap()).unwrap();
         prop_assert_eq!(document, new);
+    }
+
+    /// Two merge patches are one, the second merged into the first, unless the second removes anything, which is then
+    /// forgotten, or has an object where the first has none: the first replaces what the second merges into. Those of
+    /// `kubectl` and the API server are no better.
+    #[test]
+    fn merging_is_associative_without_removals_and_objects_in_place_of_others(
+        target in document(true), first in document(true), second in document(false),
+    ) {
+        prop_assume!(!replaces_with_object(&first, &second));
+        let merged = |mut target: Value, patch: &Value| {
+            merge_patch(&mut target, patch).unwrap();
+            target
+        };
+        let both = merged(first.clone(), &second);
+        prop_assert_eq!(merged(merged(target.clone(), &first), &second), merged(target, &both));
     }
 
     #[test]
