@@ -131,5 +131,5 @@ fn a_long_list_is_merged_without_comparing_all_with_all() {
 fn errors_have_the_codes_of_the_api_server() {
     assert_eq!(StrategicError::RetainKeysFormat.code(), 400);
     assert_eq!(StrategicError::ListOfLists.code(), 422);
-    assert_eq!(StrategicError::other("x").code(), 500);
+    assert_eq!(StrategicError::Other("x".to_owned()).code(), 500);
 }

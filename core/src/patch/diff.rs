@@ -124,10 +124,10 @@ fn elements(
     for index in (shorter - after..old.len() - after).rev() {
         operations.push(Operation::Remove { path: place.pointer().child(&index.to_string()) });
     }
-    for index in shorter - after..new.len() - after {
+    for (index, new) in new.iter().enumerate().take(new.len() - after).skip(shorter - after) {
         let key = index.to_string();
         let place = place.member(&key);
-        operations.push(Operation::Add { value: kept(&new[index], &place)?, path: place.pointer() });
+        operations.push(Operation::Add { value: kept(new, &place)?, path: place.pointer() });
     }
     Ok(())
 }

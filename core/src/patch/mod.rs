@@ -1,4 +1,5 @@
-//! Changes to JSON documents: RFC 6902 (JSON Patch) and RFC 7386 (merge patch), computed and applied.
+//! Changes to JSON documents: RFC 6902 (JSON Patch) and RFC 7386 (merge patch), computed and applied, and strategic
+//! merge patches, applied.
 //!
 //! Documents, and what patches add to them, may be nested [`MAX_DEPTH`] levels deep, which is as deep as anything
 //! that was read from JSON text can be: deeper ones give an error and never exhaust the stack.
@@ -13,6 +14,7 @@ mod mutation;
 mod pointer;
 #[cfg(test)]
 mod properties;
+mod strategic;
 
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -22,6 +24,7 @@ pub(crate) use carry::carry;
 pub use diff::Arrays;
 pub use merge::{merge_diff, merge_patch};
 pub use pointer::Pointer;
+pub use strategic::{MergeSchema, MergeStrategy, Merging, StrategicError, strategic_merge};
 
 /// A JSON Patch ([RFC 6902](https://www.rfc-editor.org/rfc/rfc6902)): operations to be done in order, all or none.
 ///

@@ -11,11 +11,11 @@ type Fields = Map<String, Value>;
 
 /// What is known of the items of a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct List {
+pub(super) struct List<'a> {
     /// The field by which items are told apart; without one they are scalars.
-    pub(super) key: Option<&'static str>,
+    pub(super) key: Option<&'a str>,
     /// The kind of the items' type.
-    pub(super) of: &'static str,
+    pub(super) of: &'a str,
 }
 
 /// What the items of a list are.
@@ -27,7 +27,7 @@ pub(super) enum Kind {
 
 /// Merges the items of `new` into `old`, or with `deletes` takes them out of it if they are scalars.
 pub(super) fn merge_lists(
-    list: List,
+    list: List<'_>,
     old: Vec<Value>,
     new: Vec<Value>,
     deletes: bool,
@@ -113,7 +113,7 @@ fn merge_items(
 /// Orders `merged`: the items in `wanted` as they are there, the others as in `live`, put before the first wanted item
 /// that they were before.
 pub(super) fn order(
-    list: List,
+    list: List<'_>,
     kind: Kind,
     merged: Vec<Value>,
     wanted: &[Value],
@@ -148,7 +148,7 @@ pub(super) fn order(
     Ok(ordered)
 }
 
-impl List {
+impl List<'_> {
     /// Checks that the items of a patch are in the order that it says they have.
     pub(super) fn check_order(self, new: &[Value], wanted: &[Value]) -> Result<(), StrategicError> {
         if new.is_empty() || wanted.is_empty() {

@@ -3,9 +3,12 @@
 use serde_json::{Map, Value};
 use thiserror::Error;
 
+use crate::patch::MAX_DEPTH;
+
 /// A strategic merge patch that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum StrategicError {
+#[non_exhaustive]
+pub enum StrategicError {
     /// `$deleteFromPrimitiveList` without a field.
     #[error("invalid patch format of primitive list")]
     PrimitiveListFormat,
@@ -15,18 +18,22 @@ pub(crate) enum StrategicError {
     /// `$setElementOrder` without a field.
     #[error("invalid patch format of setElementOrder list")]
     ElementOrderFormat,
+    /// A list that is to be merged holds lists.
     #[error("lists of lists are not supported")]
     ListOfLists,
-    /// Everything for which the API server blames itself.
+    /// The object or the patch is nested deeper than [`MAX_DEPTH`].
+    #[error("the document is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
+    /// What does not fit the type of the object, or no directive that there is: this is what is wrong.
     #[error("{0}")]
     Other(String),
 }
 
 impl StrategicError {
     /// The HTTP code with which the API server refuses such a patch.
-    pub(crate) const fn code(&self) -> u16 {
+    pub const fn code(&self) -> u16 {
         match self {
-            Self::PrimitiveListFormat | Self::RetainKeysFormat | Self::ElementOrderFormat => 400,
+            Self::PrimitiveListFormat | Self::RetainKeysFormat | Self::ElementOrderFormat | Self::TooDeep => 400,
             Self::ListOfLists => 422,
             Self::Other(_) => 500,
         }
@@ -79,7 +86,7 @@ pub(super) fn printed(value: &Value) -> String {
         Value::Null => "<nil>".to_owned(),
         Value::Object(map) => printed_map(map),
         Value::Array(list) => printed_list(list),
-        scalar => cloudcoil_core::jsonpath::printed(scalar),
+        scalar => crate::jsonpath::printed(scalar),
     }
 }
 
