@@ -115,14 +115,16 @@ impl Document<'_> {
     fn json(&self) -> Result<Vec<Value>, (usize, ManifestProblem)> {
         let mut values = Vec::new();
         let mut rest = self.text;
+        let mut before = 0;
         while !rest.trim_start().is_empty() {
-            let before = self.text[..self.text.len() - rest.len()].matches('\n').count();
             let mut deserializer = serde_json::Deserializer::from_str(rest);
             let value = Strict
                 .deserialize(&mut deserializer)
                 .map_err(|error| (before + error.line(), problem(&error.to_string())))?;
             values.push(value);
-            rest = &rest[deserializer.into_iter::<serde::de::IgnoredAny>().byte_offset()..];
+            let (read, after) = rest.split_at(deserializer.into_iter::<serde::de::IgnoredAny>().byte_offset());
+            before += read.matches('\n').count();
+            rest = after;
         }
         Ok(values)
     }

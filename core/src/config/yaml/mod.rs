@@ -100,11 +100,22 @@ impl Node {
         }
     }
 
-    /// How many nodes there are, this one included.
-    fn count(&self) -> usize {
+    /// How much there is to copy: nodes, this one included, where so many bytes of text count as one more.
+    fn size(&self) -> usize {
+        let of_text = |text: &str| text.len() / TEXT_OF_NODE;
         match &self.content {
-            Content::List(items) => 1 + items.iter().map(Self::count).sum::<usize>(),
-            Content::Map(map) => 1 + map.values().map(Self::count).sum::<usize>(),
+            Content::Text(text) => 1 + of_text(text),
+            Content::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
+            Content::Map(map) => 1 + map.iter().map(|(key, value)| of_text(key) + value.size()).sum::<usize>(),
+            _ => 1,
+        }
+    }
+
+    /// How many nodes are within each other, this one included.
+    fn height(&self) -> usize {
+        match &self.content {
+            Content::List(items) => 1 + items.iter().map(Self::height).max().unwrap_or(0),
+            Content::Map(map) => 1 + map.values().map(Self::height).max().unwrap_or(0),
             _ => 1,
         }
     }
@@ -180,7 +191,7 @@ impl<'a> Builder<'a> {
         let fail = |problem| Err(YamlError { line, problem });
         self.depth += 1;
         if self.depth > DEPTH {
-            return fail("nested too deeply");
+            return fail(TOO_DEEP);
         }
         let (anchor, content) = match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -201,7 +212,7 @@ impl<'a> Builder<'a> {
         self.depth -= 1;
         let node = Node { line, content };
         if anchor != 0 {
-            self.spend(&node).map_err(|problem| YamlError { line, problem })?;
+            self.allowance = left(self.allowance, &node).map_err(|problem| YamlError { line, problem })?;
             self.anchors.insert(anchor, Some(node.clone()));
         }
         Ok(node)
@@ -219,17 +230,16 @@ impl<'a> Builder<'a> {
 
     fn alias(&mut self, anchor: usize) -> Result<Content, &'static str> {
         let node = match self.anchors.get(&anchor) {
-            Some(Some(node)) => node.clone(),
+            Some(Some(node)) => node,
             Some(None) => return Err("an anchor that holds itself"),
             None => return Err("an unknown anchor"),
         };
-        self.spend(&node)?;
-        Ok(node.content)
-    }
-
-    fn spend(&mut self, copied: &Node) -> Result<(), &'static str> {
-        self.allowance = self.allowance.checked_sub(copied.count()).ok_or("too many aliases")?;
-        Ok(())
+        self.allowance = left(self.allowance, node)?;
+        // The depth counts this node already.
+        if self.depth - 1 + node.height() > DEPTH {
+            return Err(TOO_DEEP);
+        }
+        Ok(node.content.clone())
     }
 
     fn list(&mut self) -> Result<Content, YamlError> {
@@ -294,6 +304,11 @@ enum Key {
     Text(String),
 }
 
+/// What is left of an allowance when a node has been copied.
+fn left(allowance: usize, copied: &Node) -> Result<usize, &'static str> {
+    allowance.checked_sub(copied.size()).ok_or("too many aliases")
+}
+
 /// Puts the entries of a map, or of a list of maps of which the first counts most, into a map.
 fn merge(map: &mut BTreeMap<String, Node>, value: Node) -> Result<(), &'static str> {
     match value.content {
@@ -315,6 +330,8 @@ const NO_YAML: &str = "neither YAML nor JSON";
 const NO_MERGE: &str = "`<<` takes a map or a list of maps";
 /// Far more than a file for people needs, and far less than a file that is made to fill the memory asks for.
 const COPIED_NODES: usize = 100_000;
+const TEXT_OF_NODE: usize = 256;
+const TOO_DEEP: &str = "nested too deeply";
 const DEPTH: usize = 500;
 
 #[cfg(test)]
@@ -372,6 +389,33 @@ mod tests {
         for open in ["[", "{a: "] {
             assert!(json(&open.repeat(100_000)).ends_with("neither YAML nor JSON"));
         }
+    }
+
+    #[test]
+    fn a_bomb_of_text_is_refused() {
+        let long = "x".repeat(1 << 20);
+        let text = format!("a: &a {long}\nb: [{}]\n", ["*a"; 30].join(", "));
+        assert!(json(&text).ends_with("too many aliases"));
+        let text = format!("a: &a {{? {long} : 1}}\nb: [{}]\n", ["*a"; 30].join(", "));
+        assert!(json(&text).ends_with("too many aliases"));
+        let text = format!("a: &a {long}\nb: [*a, *a]\n");
+        assert!(json(&text).ends_with("\"]}"), "a large text that is said three times is no bomb");
+    }
+
+    #[test]
+    fn what_aliases_stack_up_is_not_nested_deeper_than_what_is_written_out() {
+        let tower = |steps: usize, inner: &str| format!("{}{inner}{}", "[".repeat(steps), "]".repeat(steps));
+        let mut text = format!("a0: &a0 {}\n", tower(200, "x"));
+        for level in 1..20 {
+            text += &format!("a{level}: &a{level} {}\n", tower(200, &format!("*a{}", level - 1)));
+        }
+        assert_eq!(json(&text), "3: nested too deeply");
+        let nested = |steps| {
+            let (a, b, c) = (tower(200, "x"), tower(200, "*a"), tower(steps, "*b"));
+            json(&format!("a: &a {a}\nb: &b {b}\nc: {c}\n"))
+        };
+        assert!(nested(98).starts_with('{'), "the map, 98 lists, 400 of them named, and the text");
+        assert_eq!(nested(99), "3: nested too deeply");
     }
 
     #[test]
