@@ -60,6 +60,20 @@ impl Cluster {
     }
 }
 
+/// Gives a pod that is replaced by what somebody wrote the same again: the priority that it has, and tolerations.
+pub(crate) fn admit_pod_change(resource: &Resource, old: &Draft, new: &mut Draft) {
+    if !resource.is("", "pods") || !new.get("spec").is_some_and(Value::is_object) {
+        return;
+    }
+    let spec = child_mut(new, "spec");
+    for field in ["priority", "preemptionPolicy"] {
+        if let Some(value) = object::at(old, &["spec", field]).filter(|_| !spec.contains_key(field)) {
+            spec.insert(field.to_owned(), value.clone());
+        }
+    }
+    tolerate(spec);
+}
+
 fn priority(class: &Draft) -> (String, i64, String) {
     let value = class.get("value").and_then(Value::as_i64).unwrap_or(0);
     let policy = match text_at(class, &["preemptionPolicy"]) {

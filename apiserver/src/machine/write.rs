@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cloudcoil_core::Random;
 use serde_json::Value;
 
+use super::admission;
 use super::body::{self, Decoded};
 use super::cluster::{Call, Cluster, place_in_namespace};
 use super::errors::{
@@ -151,6 +152,7 @@ impl Cluster {
         let resource = call.resource;
         check_version(call, old, &new)?;
         strategy::prepare_update(resource, call.target.subresource.as_deref(), old.fields(), &mut new);
+        admission::admit_pod_change(resource, old.fields(), &mut new);
         if resource.is("", "services") {
             self.assign_addresses(Some(old.fields()), &mut new);
         }
