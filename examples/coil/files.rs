@@ -65,7 +65,10 @@ fn values(origin: &str, content: &[u8]) -> Result<Vec<Value>, Fault> {
     let json: Result<Vec<Value>, _> = serde_json::Deserializer::from_str(text).into_iter().collect();
     match json {
         Ok(values) => Ok(values),
-        Err(_) => serde_saphyr::from_multiple(text).map_err(|error| Fault::failed(format!("{origin}: {error}"))),
+        Err(_) => serde_saphyr::from_multiple(text).map_err(|error| {
+            let place = error.location().map(|at| format!(" at line {}", at.line())).unwrap_or_default();
+            Fault::failed(format!("{origin}{place}: no YAML: {}", error.without_snippet()))
+        }),
     }
 }
 

@@ -61,6 +61,10 @@ pub(crate) async fn run(get: Get, session: &mut Session, out: &mut Out) -> Resul
 
 /// Prints what is at a path as it comes.
 async fn raw(path: &str, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
+    // A word without a slash would be a host in a request, and the path of another server's root.
+    if !path.starts_with('/') {
+        return Err(Fault::misuse(format!("{path:?} is no path: it must begin with /")));
+    }
     let request = Request::get(path).body(Bytes::new());
     let request = request.map_err(|error| Fault::misuse(format!("{path:?} is no path: {error}")))?;
     let answer = session.client().await?.request(request).await?;

@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use cloudcoil_apiserver::{ServerConfig, ServerHandle, serve};
+use cloudcoil_apiserver::{ApiServer, LogSource, ServerConfig, ServerHandle, User, serve};
+use cloudcoil_tokio::core::{HttpEvent, Now, Outbox};
 
 use crate::program::{Ended, Home};
 
@@ -21,6 +22,15 @@ impl Cluster {
             serve(ServerConfig::default(), listener).unwrap()
         });
         Self { home: Home::new(&server.kubeconfig()), server: Mutex::new(Some(server)), runtime }
+    }
+
+    /// Does something with the server itself.
+    fn act<T: Send + 'static>(
+        &self,
+        action: impl FnOnce(&mut ApiServer, Now, &mut Outbox<HttpEvent>) -> T + Send + 'static,
+    ) -> T {
+        let server = self.server.lock().unwrap();
+        self.runtime.block_on(server.as_ref().unwrap().with(action)).unwrap()
     }
 
     /// Runs a line of words; what is printed must be as expected, and nothing may go to the other stream.
@@ -391,6 +401,63 @@ fn pods_are_evicted_unless_they_are_not_there() {
     cluster.ok("evict pod/p", "pod/p evicted\n");
     cluster.fails("evict p", 1, "not found");
     cluster.fails("logs p", 1, "not found");
+}
+
+#[test]
+fn a_pod_can_be_replaced_by_the_file_that_it_was_made_of() {
+    let cluster = Cluster::new();
+    cluster.home.file(
+        "pod.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n",
+    );
+    cluster.ok("create -f pod.yaml", "pod/p created\n");
+    cluster.ok("replace -f pod.yaml", "pod/p replaced\n");
+    cluster.ok("get pod p -o jsonpath={.spec.priority},{.spec.tolerations[*].tolerationSeconds}", "0,300 300");
+}
+
+#[test]
+fn logs_are_printed_as_they_are_written_until_the_container_ends() {
+    let cluster = Cluster::new();
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
+    cluster.home.pipe(&words("create -f -"), pod);
+    assert!(cluster.act(|server, now, out| server.append_log(now, &log(), "one\ntwo\n", out)));
+    cluster.ok("logs p", "one\ntwo\n");
+    cluster.ok("logs pod/p -c c --tail=1", "two\n");
+    let mut running = cluster.home.start(&words("logs -f p"));
+    assert_eq!(running.lines(2), ["one", "two"]);
+    assert!(cluster.act(|server, now, out| server.append_log(now, &log(), "three\n", out)));
+    assert_eq!(running.line(), "three");
+    assert!(cluster.act(|server, _, out| server.finish_log(&log(), out)));
+    let ended = running.end();
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{ended:?}");
+}
+
+fn log() -> LogSource {
+    LogSource::new("default", "p", "c")
+}
+
+#[test]
+fn who_asks_can_be_said_by_token_and_by_impersonation() {
+    let cluster = Cluster::new();
+    let said = |name: &str, groups: &str| format!("ATTRIBUTE   VALUE\nUsername    {name}\nGroups      [{groups}]\n");
+    cluster.ok("whoami --as jane --as-group a --as-group b", &said("jane", "a b system:authenticated"));
+    cluster.fails("whoami --as-group a", 1, "need a user");
+    cluster.fails("whoami --as-uid a", 1, "need a user");
+    cluster.act(|server, _, _| server.set_token("bobs-secret", User::new("bob", ["devs"])));
+    let told = cluster.home.coil(&words("whoami --token bobs-secret -v"));
+    // A token never goes over plain HTTP, and without credentials everybody is the administrator of this server.
+    assert!(told.code == Some(0) && told.stdout.contains("Username    admin\n"), "{told:?}");
+    assert!(told.stderr.contains("no credentials will be sent") && !told.stderr.contains("bobs-secret"), "{told:?}");
+}
+
+#[test]
+fn what_is_no_path_or_no_patch_is_told_in_one_line() {
+    let cluster = Cluster::new();
+    cluster.fails("get --raw version", 2, "\"version\" is no path");
+    cluster.fails("get --raw http://127.0.0.1:1/version", 2, "is no path");
+    cluster.fails("patch cm a --type merge -p {", 2, "the patch at line 1: no YAML: ");
+    let ended = cluster.home.coil(&words("patch cm a --type merge -p {hunter2"));
+    assert!(!ended.stderr.contains("hunter2"), "{ended:?}");
 }
 
 const WIDGETS: &str = r#"
