@@ -73,6 +73,27 @@ impl Case {
     }
 }
 
+/// Where Cloudcoil and `kubectl` differ, by the name of the case, and why they may.
+pub const DIFFERENCES: &[(&str, &str)] = &[
+    ("JSON with a surrogate pair", JSON_ESCAPES),
+    ("JSON with escapes", JSON_ESCAPES),
+    ("escapes", JSON_ESCAPES),
+    ("UTF-16 big", "files without a byte order mark are read too where their encoding is plain"),
+    ("UTF-16 little", "files without a byte order mark are read too where their encoding is plain"),
+    ("UTF-8 with two marks", "a second byte order mark is no part of the first key"),
+    ("a newer directive", "files that say they are YAML 1.2 are read too"),
+    ("a next-line character", "only YAML 1.1 takes it for the end of a line, and makes a space of it"),
+    ("tabs between tokens", YAML_1_2),
+    ("extension !!str", YAML_1_2),
+    ("extension ?x", YAML_1_2),
+    ("extension :x", YAML_1_2),
+    ("extension a?b", YAML_1_2),
+    ("token a?b", YAML_1_2),
+    ("extension -", "a lone `-` between braces is no text in YAML 1.2"),
+];
+const JSON_ESCAPES: &str = "all escapes of JSON are read, of which kubectl's parser knows some";
+const YAML_1_2: &str = "YAML 1.2 allows it, and it has one meaning";
+
 /// All cases, in a fixed order.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();

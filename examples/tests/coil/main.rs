@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
 
 mod commands;
+mod config_view;
 mod faults;
 mod kubectl;
 mod program;
