@@ -166,36 +166,29 @@ impl ProxyHandshake {
     }
 
     /// The end of the head is looked for behind what is `known` not to hold it.
-    fn head(&mut self, known: usize) -> Result<ProxyStep, NetworkError> {
-        let from = known.saturating_sub(3);
-        let Some(length) = head_length(&self.buffer[from..]).map(|length| from + length) else {
-            return Ok(ProxyStep::Receive);
-        };
-        let line = self.buffer.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let line = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
-        let mut words = line.splitn(3, ' ');
-        let version = words.next().unwrap_or_default();
-        let code = words.next().filter(|_| version.starts_with("HTTP/1.")).and_then(|code| code.parse::<u16>().ok());
-        match code {
-            Some(100..=199) => {
-                self.buffer.drain(..length);
-                self.head(0)
-            }
-            Some(200..=299) => {
-                self.buffer.drain(..length);
-                self.done()
-            }
-            Some(407) if self.proxy.credentials.is_none() => {
-                Err(self
-                    .error("it asks for a user name and a password: write USER:PASSWORD@ before the host in its URL"))
-            }
-            Some(407) => Err(self.error("it does not take the user name and the password in its URL")),
-            Some(code) => {
-                let reason: String =
-                    words.next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(100).collect();
-                Err(self.error(format!("it answers {code} {reason}").trim_end()))
-            }
-            None => Err(self.error("it does not speak HTTP/1.1")),
+    fn head(&mut self, mut known: usize) -> Result<ProxyStep, NetworkError> {
+        loop {
+            let from = known.saturating_sub(3);
+            let Some(length) = head_length(&self.buffer[from..]).map(|length| from + length) else {
+                return Ok(ProxyStep::Receive);
+            };
+            let (code, reason) = status(&self.buffer);
+            return match code {
+                // One that only announces another; a proxy may send any number of them.
+                Some(100..=199) => {
+                    self.buffer.drain(..length);
+                    known = 0;
+                    continue;
+                }
+                Some(200..=299) => {
+                    self.buffer.drain(..length);
+                    self.done()
+                }
+                Some(407) if self.proxy.credentials.is_none() => Err(self.error(NO_CREDENTIALS)),
+                Some(407) => Err(self.error("it does not take the user name and the password in its URL")),
+                Some(code) => Err(self.error(format!("it answers {code} {reason}").trim_end())),
+                None => Err(self.error("it does not speak HTTP/1.1")),
+            };
         }
     }
 
@@ -215,10 +208,7 @@ impl ProxyHandshake {
                     [&[PASSWORD_VERSION, username.len() as u8], username, &[password.len() as u8], password].concat();
                 Ok(self.send(State::Verdict, words))
             }
-            (SOCKS5, _, None) => {
-                Err(self
-                    .error("it asks for a user name and a password: write USER:PASSWORD@ before the host in its URL"))
-            }
+            (SOCKS5, _, None) => Err(self.error(NO_CREDENTIALS)),
             (SOCKS5, ..) => Err(self.error("it knows no way to prove who one is that is known here")),
             _ => Err(self.error("it does not speak SOCKS version 5")),
         }
@@ -299,6 +289,17 @@ impl fmt::Debug for ProxyHandshake {
     }
 }
 
+/// The code of an HTTP answer, if it is one, and its words.
+fn status(head: &[u8]) -> (Option<u16>, String) {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line.trim_ascii_end());
+    let mut words = line.splitn(3, ' ');
+    let version = words.next().unwrap_or_default();
+    let code = words.next().filter(|_| version.starts_with("HTTP/1.")).and_then(|code| code.parse().ok());
+    let reason = words.next().unwrap_or_default().chars().filter(|c| !c.is_control()).take(100);
+    (code, reason.collect())
+}
+
 /// Where the head of an HTTP answer ends.
 fn head_length(bytes: &[u8]) -> Option<usize> {
     let ends = |end: &[u8]| memchr::memmem::find(bytes, end).map(|at| at + end.len());
@@ -327,6 +328,8 @@ const fn refusal(code: u8) -> &'static str {
 fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
+
+const NO_CREDENTIALS: &str = "it asks for a user name and a password: write USER:PASSWORD@ before the host in its URL";
 
 const USER_AGENT: &str = concat!("cloudcoil/", env!("CARGO_PKG_VERSION"));
 

@@ -143,3 +143,12 @@ proptest! {
         let _ = play(url, "a", &answers, size);
     }
 }
+
+/// In the little stack that a thread of an executor has.
+#[test]
+fn any_number_of_interim_answers_is_passed_over() {
+    let interim = b"HTTP/1.1 100\n\n";
+    let many = interim.repeat(LIMIT / interim.len() - 2);
+    let ended = play("http://px", "a", &[&[&many[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat()], usize::MAX).1;
+    assert_eq!(ended, Ok(()));
+}
