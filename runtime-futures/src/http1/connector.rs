@@ -14,7 +14,7 @@ use futures_util::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use http::HeaderValue;
 
 use super::connection::Connection;
-use super::failure::{connect_failure, tls_failure};
+use super::failure::connect_failure;
 use super::{Dial, Io};
 
 /// Makes connections to one server, with one client certificate.
@@ -123,7 +123,9 @@ async fn encrypt(
     stream: Box<dyn Io>,
 ) -> Result<Box<dyn Io>, NetworkError> {
     let handshake = connector.connect(name.clone(), stream);
-    let tls = within(runtime, NetworkErrorKind::Connect, handshake).await?.map_err(|error| tls_failure(&error))?;
+    let tls = within(runtime, NetworkErrorKind::Connect, handshake)
+        .await?
+        .map_err(|error| cloudcoil_tls::handshake_failure(&error))?;
     Ok(Box::new(tls))
 }
 
