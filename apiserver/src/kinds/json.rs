@@ -449,4 +449,4 @@ const QUANTITY_FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Kubernetes reports no more faults of one body to strict validation.
-const MAX_STRICT: usize = 100;
+pub(crate) const MAX_STRICT: usize = 100;

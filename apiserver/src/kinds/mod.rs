@@ -30,6 +30,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 
+pub(crate) use json::MAX_STRICT;
 pub use json::{JsonError, JsonObject};
 pub(crate) use node::Node;
 pub use protobuf::ProtobufError;

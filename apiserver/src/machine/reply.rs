@@ -1,5 +1,6 @@
 //! Answers on their way out.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use bytes::Bytes;
@@ -138,14 +139,31 @@ pub(crate) fn head(content_type: &'static str) -> HeaderMap {
     ])
 }
 
-/// Says warnings as the API server does.
+/// Says warnings as the API server does: each once, and where all together are too long, no more than the beginnings of the
+/// first.
 pub(crate) fn warn(headers: &mut HeaderMap, warnings: &[String]) {
+    let mut seen = BTreeSet::new();
+    let warnings: Vec<&String> = warnings.iter().filter(|text| !text.is_empty() && seen.insert(*text)).collect();
+    let whole: usize = warnings.iter().map(|text| text.chars().count()).sum();
+    let most = if whole > ALL_WARNINGS { ONE_WARNING } else { ALL_WARNINGS };
+    let mut written = 0;
     for warning in warnings {
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", super::errors::quote(warning))) {
+        if written >= ALL_WARNINGS {
+            return;
+        }
+        let text: String = warning.chars().take(most).collect();
+        written += text.chars().count();
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - {}", super::errors::quote(&text))) {
             headers.append(header::WARNING, value);
         }
     }
 }
+
+/// How many characters the warnings of one answer have together, unless they are cut.
+const ALL_WARNINGS: usize = 4096;
+
+/// How many characters of a warning stay when they are cut.
+const ONE_WARNING: usize = 256;
 
 /// From how many bytes on an answer is compressed, as at a real API server.
 const COMPRESSED: usize = 128 << 10;
@@ -165,6 +183,23 @@ mod tests {
     fn hashes_are_those_of_fnv_1a() {
         assert_eq!(fnv1a(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_eq!(fnv1a(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+
+    #[test]
+    fn warnings_are_said_once_and_cut_where_they_are_too_long() {
+        let said = |warnings: Vec<String>| {
+            let mut headers = HeaderMap::new();
+            warn(&mut headers, &warnings);
+            headers.get_all(header::WARNING).iter().map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(said(vec!["a".into(), "b".into(), String::new(), "a".into()]), ["299 - \"a\"", "299 - \"b\""]);
+        let whole = said(vec!["x".repeat(4000), "y".repeat(96)]);
+        assert_eq!(whole.iter().map(String::len).collect::<Vec<_>>(), [4008, 104]);
+        let cut = said(vec!["x".repeat(4000), "y".repeat(97)]);
+        assert_eq!(cut.iter().map(String::len).collect::<Vec<_>>(), [264, 105]);
+        // More than a map of headers can hold.
+        let many = said((0..50_000).map(|n| format!("{n:05}")).collect());
+        assert_eq!(many.len(), 4096_usize.div_ceil(5));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{DuplicateKeyPolicy, Spanned};
 
-use crate::kinds::Node;
+use crate::kinds::{MAX_STRICT, Node};
 
 /// A body as a tree.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) fn value(node: Node, path: &str, duplicates: &mut Vec<String>) -> Val
             for (name, node) in fields {
                 let dot = if path.is_empty() { "" } else { "." };
                 let path = format!("{path}{dot}{name}");
-                if map.contains_key(&name) {
+                if map.contains_key(&name) && duplicates.len() < MAX_STRICT {
                     let report = format!("duplicate field {}", super::errors::quote(&path));
                     if !duplicates.contains(&report) {
                         duplicates.push(report);
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Tree<'_> {
         let mut seen = BTreeSet::new();
         while let Some(key) = map.next_key::<Spanned<String>>()? {
             let name = key.value;
-            if !seen.insert(name.clone()) {
+            if !seen.insert(name.clone()) && self.duplicates.len() < MAX_STRICT {
                 let (line, quoted) = (key.referenced.line(), super::errors::quote(&name));
                 self.duplicates.push(format!("line {line}: key {quoted} already set in map"));
             }
@@ -167,6 +167,16 @@ mod tests {
         assert_eq!(Value::from(yaml(b"").unwrap().node), Value::Null);
         assert_eq!(Value::from(yaml(br#"{"a": {"b": 5}}"#).unwrap().node), json!({"a": {"b": 5}}));
         assert!(yaml(b"{").is_err() && yaml(b"\xff").is_err());
+    }
+
+    #[test]
+    fn no_more_is_told_than_anybody_reads() {
+        let lines = "a: 1\n".repeat(500);
+        assert_eq!(yaml(lines.as_bytes()).unwrap().duplicates.len(), MAX_STRICT);
+        let fields: Vec<_> = (0..500).map(|n| format!("\"k{n}\":1,\"k{n}\":2")).collect();
+        let mut duplicates = Vec::new();
+        let read = value(json(format!("{{{}}}", fields.join(",")).as_bytes()).unwrap().node, "", &mut duplicates);
+        assert_eq!((read["k499"].as_i64(), duplicates.len()), (Some(2), MAX_STRICT));
     }
 
     #[test]
