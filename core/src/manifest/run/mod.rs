@@ -234,9 +234,15 @@ impl ManifestRun {
         }
     }
 
-    /// Reads the object first where it is to be known whether it changes.
+    /// Reads the object first where it is to be known whether it changes; or in which version it is replaced, where the manifest
+    /// names none: some types cannot be replaced otherwise.
     fn act(&mut self, now: Now, task: Box<Task>, give_up: Time, out: &mut Outbox<ManifestOutput>) {
-        if !matches!(self.config.verb, ManifestVerb::Apply { .. }) {
+        let reads = match self.config.verb {
+            ManifestVerb::Apply { .. } => true,
+            ManifestVerb::Replace => task.item.object.resource_version().is_none(),
+            ManifestVerb::Create | ManifestVerb::Delete { .. } => false,
+        };
+        if !reads {
             return self.write(now, task, None, give_up, out);
         }
         match task.requests.get(task.item.object.name()) {
@@ -251,13 +257,21 @@ impl ManifestRun {
     fn read(
         &mut self,
         now: Now,
-        (task, give_up): (Box<Task>, Time),
+        (mut task, give_up): (Box<Task>, Time),
         result: Result<Answer, Error>,
         out: &mut Outbox<ManifestOutput>,
     ) {
+        let replaces = matches!(self.config.verb, ManifestVerb::Replace);
         match result.and_then(|answer| response::decode::<Unstructured>(&answer)) {
-            Ok(before) => self.write(now, task, Some(Box::new(before)), give_up, out),
-            Err(Error::Api(status)) if status.is_not_found() => self.write(now, task, None, give_up, out),
+            Ok(before) => {
+                if replaces {
+                    task.item.object.metadata_mut().set_resource_version(before.resource_version());
+                }
+                self.write(now, task, Some(Box::new(before)), give_up, out);
+            }
+            Err(Error::Api(status)) if status.is_not_found() && !replaces => {
+                self.write(now, task, None, give_up, out);
+            }
             Err(error) => self.again_or_fail(now, task, give_up, error, out),
         }
     }
