@@ -152,7 +152,9 @@ impl Pool {
             }));
             Ok(Link::Shared(Shared { sender, limit }))
         } else {
-            let (sender, connection) = http1::handshake(io).await.map_err(|error| exchange_failure(&error))?;
+            let mut builder = http1::Builder::new();
+            let handshake = builder.max_headers(MAX_HEADERS).handshake(io);
+            let (sender, connection) = handshake.await.map_err(|error| exchange_failure(&error))?;
             tokio::spawn(connection.map(drop));
             Ok(Link::Own(sender))
         }
@@ -242,6 +244,9 @@ impl Stream for Pieces {
         }
     }
 }
+
+/// Headers of an answer over HTTP/1.1 at the most: API servers give each warning one of its own, up to hundreds.
+const MAX_HEADERS: usize = 1000;
 
 /// How long a connection of HTTP/1.1 is kept without use.
 const IDLE: Duration = Duration::from_secs(90);

@@ -60,6 +60,18 @@ async fn connections_are_kept_between_requests() {
 }
 
 #[tokio::test]
+async fn hundreds_of_warnings_are_no_fault() {
+    let address = raw(|mut stream| async move {
+        read_head(&mut stream).await;
+        let warnings = "warning: 299 - \"unknown field\"\r\n".repeat(300);
+        let answer = format!("HTTP/1.1 200 OK\r\n{warnings}content-length: 2\r\n\r\nok");
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    });
+    let answer = transport(address.await).send(get()).await.unwrap();
+    assert_eq!(answer.headers().get_all(http::header::WARNING).iter().count(), 300);
+}
+
+#[tokio::test]
 async fn a_connection_that_the_server_has_closed_is_not_used_again() {
     let address = raw(|mut stream| async move {
         read_head(&mut stream).await;
