@@ -270,7 +270,10 @@ fn succeeded(output: &Output) -> String {
 
 fn get(plane: &ControlPlane, path: &str) -> Result<(u16, String), ureq::Error> {
     let authority = Certificate::from_pem(plane.ca_pem().as_bytes())?;
-    let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[authority])).build();
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::new_with_certs(&[authority]))
+        .unversioned_rustls_crypto_provider(cloudcoil_tls::provider())
+        .build();
     let config = ureq::Agent::config_builder().tls_config(tls).proxy(None).http_status_as_error(false);
     let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();
     let request = agent.get(format!("{}{path}", plane.url()));

@@ -21,14 +21,12 @@ impl<K: Resource> Api<K> {
     ///
     /// ```no_run
     /// use cloudcoil_runtime::{Client, Error};
-    /// use cloudcoil_core::k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-    /// use cloudcoil_core::k8s_openapi::api::core::v1::ServiceAccount;
+    /// use cloudcoil_core::k8s_openapi::api::core::v1::Pod;
     ///
-    /// async fn token(client: Client) -> Result<Option<String>, Error> {
-    ///     let accounts = client.api::<ServiceAccount>();
-    ///     let request = TokenRequest { spec: TokenRequestSpec::default(), ..TokenRequest::default() };
-    ///     let answer = accounts.subresource::<TokenRequest>("builder", "token").create(&request).await?;
-    ///     Ok(answer.status.map(|status| status.token))
+    /// async fn debugged(client: Client) -> Result<bool, Error> {
+    ///     let pods = client.api::<Pod>();
+    ///     let pod = pods.subresource::<Pod>("web-0", "ephemeralcontainers").get().await?;
+    ///     Ok(pod.spec.is_some_and(|spec| spec.ephemeral_containers.is_some()))
     /// }
     /// ```
     pub fn subresource<T>(&self, name: &str, subresource: impl Into<String>) -> Subresource<T> {

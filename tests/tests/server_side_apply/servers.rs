@@ -137,7 +137,10 @@ impl Real {
     pub(crate) fn new(plane: &ControlPlane) -> Self {
         use ureq::tls::{Certificate, RootCerts, TlsConfig};
         let authority = Certificate::from_pem(plane.ca_pem().as_bytes()).unwrap();
-        let tls = TlsConfig::builder().root_certs(RootCerts::new_with_certs(&[authority])).build();
+        let tls = TlsConfig::builder()
+            .unversioned_rustls_crypto_provider(cloudcoil_tls::provider())
+            .root_certs(RootCerts::new_with_certs(&[authority]))
+            .build();
         let config = ureq::Agent::config_builder().tls_config(tls).proxy(None).http_status_as_error(false);
         let agent = config.timeout_global(Some(Duration::from_secs(30))).build().into();
         Self { agent, url: plane.url().to_owned(), token: plane.token().to_owned() }
