@@ -1,6 +1,5 @@
 //! Clients from configurations.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,8 +70,5 @@ fn load(
 
 /// Reads a file whole.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
-    std::fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ReadError::NotFound,
-        _ => ReadError::Failed(error.to_string().into()),
-    })
+    Ok(std::fs::read(path)?)
 }

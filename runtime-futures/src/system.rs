@@ -2,10 +2,10 @@
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 
 use cloudcoil_core::config::{ReadError, Secret};
-use cloudcoil_core::credentials::{Command, Ending, Finished, RunError};
+use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_runtime::System;
 use futures_util::future::{BoxFuture, join};
 use futures_util::io::{AsyncRead, AsyncReadExt as _};
@@ -17,12 +17,7 @@ pub struct LocalSystem;
 
 impl System for LocalSystem {
     fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
-        Box::pin(blocking::unblock(move || {
-            std::fs::read(path).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => ReadError::NotFound,
-                _ => ReadError::Failed(error.to_string().into()),
-            })
-        }))
+        Box::pin(blocking::unblock(move || Ok(std::fs::read(path)?)))
     }
 
     fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>> {
@@ -43,12 +38,11 @@ async fn run(command: Command) -> Result<Finished, RunError> {
         .stdout(Stdio::piped())
         .stderr(if interactive { Stdio::inherit() } else { Stdio::piped() })
         .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| run_error(&error))?;
+        .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = join(read(stdout, Command::STDOUT), read(stderr, Command::STDERR)).await;
-    let status = child.status().await.map_err(|error| run_error(&error))?;
-    Ok(Finished { ending: ending(status), stdout: Secret::new(stdout), stderr })
+    let status = child.status().await.map_err(|error| RunError::Failed(error.to_string().into()))?;
+    Ok(Finished { ending: status.into(), stdout: Secret::new(stdout), stderr })
 }
 
 /// What a program writes, as much of it as is of use; the rest is read too, or the program would wait.
@@ -61,27 +55,4 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: usize) -> Vec<u8> {
         kept.extend_from_slice(&buffer[..length.min(limit.saturating_sub(kept.len()))]);
     }
     kept
-}
-
-fn run_error(error: &io::Error) -> RunError {
-    match error.kind() {
-        io::ErrorKind::NotFound => RunError::NotFound,
-        io::ErrorKind::PermissionDenied => RunError::NotExecutable,
-        _ => RunError::Failed(error.to_string().into()),
-    }
-}
-
-#[cfg(unix)]
-fn ending(status: ExitStatus) -> Ending {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    match status.signal() {
-        Some(signal) => Ending::Signalled(signal),
-        None => Ending::Exited(status.code().unwrap_or(-1)),
-    }
-}
-
-#[cfg(not(unix))]
-fn ending(status: ExitStatus) -> Ending {
-    Ending::Exited(status.code().unwrap_or(-1))
 }

@@ -3,12 +3,12 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::pin::pin;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use cloudcoil_runtime::System;
 use cloudcoil_runtime::core::config::{ReadError, Secret};
-use cloudcoil_runtime::core::credentials::{Command, Ending, Finished, RunError};
+use cloudcoil_runtime::core::credentials::{Command, Finished, RunError};
 use futures_util::future::{BoxFuture, Either, join, select};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
@@ -31,10 +31,7 @@ impl System for TokioSystem {
 
 /// Reads a file whole.
 pub(crate) async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
-    tokio::fs::read(path).await.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ReadError::NotFound,
-        _ => ReadError::Failed(error.to_string().into()),
-    })
+    Ok(tokio::fs::read(path).await?)
 }
 
 async fn run(command: Command) -> Result<Finished, RunError> {
@@ -49,12 +46,7 @@ async fn run(command: Command) -> Result<Finished, RunError> {
         .stdout(Stdio::piped())
         .stderr(stderr)
         .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => RunError::NotFound,
-            io::ErrorKind::PermissionDenied => RunError::NotExecutable,
-            _ => RunError::Failed(error.to_string().into()),
-        })?;
+        .spawn()?;
     let (mut printed, mut said) = (Vec::new(), Vec::new());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let status = {
@@ -69,7 +61,7 @@ async fn run(command: Command) -> Result<Finished, RunError> {
         }
     };
     let status = status.map_err(|error| RunError::Failed(error.to_string().into()))?;
-    Ok(Finished { ending: ending(status), stdout: Secret::new(printed), stderr: said })
+    Ok(Finished { ending: status.into(), stdout: Secret::new(printed), stderr: said })
 }
 
 /// Reads to the end, or one byte more than is allowed; whoever writes more then has nobody who listens.
@@ -89,21 +81,6 @@ async fn pass_through(stderr: Option<impl AsyncRead + Unpin>, said: &mut Vec<u8>
         said.extend_from_slice(&piece[..length]);
         said.drain(..said.len().saturating_sub(Command::STDERR));
     }
-}
-
-#[cfg(unix)]
-fn ending(status: ExitStatus) -> Ending {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    match (status.code(), status.signal()) {
-        (None, Some(signal)) => Ending::Signalled(signal),
-        (code, _) => Ending::Exited(code.unwrap_or(-1)),
-    }
-}
-
-#[cfg(not(unix))]
-fn ending(status: ExitStatus) -> Ending {
-    Ending::Exited(status.code().unwrap_or(-1))
 }
 
 /// How long the output of a program that has ended is waited for.

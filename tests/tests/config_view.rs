@@ -137,10 +137,7 @@ fn ours(case: &Case, folder: &Path, mode: &Mode) -> Result<Value, String> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
-    fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => ReadError::NotFound,
-        _ => ReadError::Failed(error.to_string().into()),
-    })
+    Ok(fs::read(path)?)
 }
 
 /// Nothing without a `kubectl`, which is said where it can be seen.

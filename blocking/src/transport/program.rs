@@ -1,13 +1,13 @@
 //! Programs that fetch credentials.
 
 use std::io::{self, Read, Write as _};
-use std::process::{Child, Command as Process, ExitStatus, Stdio};
+use std::process::{Child, Command as Process, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cloudcoil_core::config::Secret;
-use cloudcoil_core::credentials::{Command, Ending, Finished, RunError};
+use cloudcoil_core::credentials::{Command, Finished, RunError};
 
 use crate::Cancel;
 
@@ -30,11 +30,7 @@ fn start(command: Command) -> Result<Child, RunError> {
     };
     let mut process = Process::new(command.program);
     process.args(command.args).envs(command.env).stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
-    process.spawn().map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => RunError::NotFound,
-        io::ErrorKind::PermissionDenied => RunError::NotExecutable,
-        _ => failed(error),
-    })
+    Ok(process.spawn()?)
 }
 
 /// What is heard while a program runs.
@@ -68,7 +64,7 @@ fn attend(child: &mut Child, cancel: &Cancel) -> io::Result<Finished> {
         // What it has started may go on, and hold the pipes open: that is not waited for.
         let wait = match ended {
             Some((status, until)) if open == 0 || until <= Instant::now() => {
-                return Ok(Finished { ending: ending(status), stdout: Secret::new(printed), stderr: said });
+                return Ok(Finished { ending: status.into(), stdout: Secret::new(printed), stderr: said });
             }
             Some((_, until)) => until.saturating_duration_since(Instant::now()),
             None => pause,
@@ -120,21 +116,6 @@ fn listen(
 
 fn failed(error: io::Error) -> RunError {
     RunError::Failed(error.to_string().into())
-}
-
-#[cfg(unix)]
-fn ending(status: ExitStatus) -> Ending {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    match (status.code(), status.signal()) {
-        (None, Some(signal)) => Ending::Signalled(signal),
-        (code, _) => Ending::Exited(code.unwrap_or(-1)),
-    }
-}
-
-#[cfg(not(unix))]
-fn ending(status: ExitStatus) -> Ending {
-    Ending::Exited(status.code().unwrap_or(-1))
 }
 
 /// How long the output of a program that has ended is waited for.

@@ -1,5 +1,6 @@
 //! What is wrong with a configuration: in which file, at which field. No message holds a secret.
 
+use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -164,6 +165,15 @@ pub enum ReadError {
     /// The system's words.
     #[error("{0}")]
     Failed(Box<str>),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound,
+            _ => Self::Failed(error.to_string().into()),
+        }
+    }
 }
 
 /// What is odd about a configuration that can be used all the same.

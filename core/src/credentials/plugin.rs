@@ -2,9 +2,10 @@
 //!
 //! See <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins>.
 
-use std::fmt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -84,6 +85,23 @@ pub enum Ending {
     Signalled(i32),
 }
 
+impl From<ExitStatus> for Ending {
+    #[cfg(unix)]
+    fn from(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt as _;
+
+        match (status.code(), status.signal()) {
+            (None, Some(signal)) => Self::Signalled(signal),
+            (code, _) => Self::Exited(code.unwrap_or(-1)),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn from(status: ExitStatus) -> Self {
+        Self::Exited(status.code().unwrap_or(-1))
+    }
+}
+
 /// Why a program could not be run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[expect(clippy::exhaustive_enums, reason = "what a user can do about it is told apart, and no more")]
@@ -97,6 +115,16 @@ pub enum RunError {
     /// The system's words.
     #[error("{0}")]
     Failed(Box<str>),
+}
+
+impl From<io::Error> for RunError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::NotFound,
+            io::ErrorKind::PermissionDenied => Self::NotExecutable,
+            _ => Self::Failed(error.to_string().into()),
+        }
+    }
 }
 
 /// What a program fetched.
