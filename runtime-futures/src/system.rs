@@ -1,13 +1,16 @@
 //! The files and programs of this machine.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::Stdio;
+use std::time::Duration;
 
+use async_io::Timer;
 use cloudcoil_core::config::{ReadError, Secret};
 use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_runtime::System;
-use futures_util::future::{BoxFuture, join};
+use futures_util::future::{BoxFuture, Either, join, select};
 use futures_util::io::{AsyncRead, AsyncReadExt as _};
 
 /// Reads files on threads that may wait, and runs programs as children of this process.
@@ -39,20 +42,41 @@ async fn run(command: Command) -> Result<Finished, RunError> {
         .stderr(if interactive { Stdio::inherit() } else { Stdio::piped() })
         .kill_on_drop(true)
         .spawn()?;
+    let (mut printed, mut said) = (Vec::new(), Vec::new());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr) = join(read(stdout, Command::STDOUT), read(stderr, Command::STDERR)).await;
-    let status = child.status().await.map_err(|error| RunError::Failed(error.to_string().into()))?;
-    Ok(Finished { ending: status.into(), stdout: Secret::new(stdout), stderr })
+    let status = {
+        let mut pipes = pin!(join(collect(stdout, &mut printed), pass_through(stderr, &mut said)));
+        match select(pin!(child.status()), &mut pipes).await {
+            Either::Right((_, waiting)) => waiting.await,
+            Either::Left((status, _)) => {
+                // What it has started may go on, and hold the pipes open: that is not waited for.
+                select(Timer::after(DRAIN), pipes).await;
+                status
+            }
+        }
+    };
+    let status = status.map_err(|error| RunError::Failed(error.to_string().into()))?;
+    Ok(Finished { ending: status.into(), stdout: Secret::new(printed), stderr: said })
 }
 
-/// What a program writes, as much of it as is of use; the rest is read too, or the program would wait.
-async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: usize) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let Some(mut pipe) = pipe else { return kept };
-    let mut buffer = [0; 4096];
-    // A program that breaks off is judged by how it ends.
-    while let Ok(length @ 1..) = pipe.read(&mut buffer).await {
-        kept.extend_from_slice(&buffer[..length.min(limit.saturating_sub(kept.len()))]);
-    }
-    kept
+/// Reads to the end, or one byte more than is allowed; whoever writes more then has nobody who listens.
+async fn collect(stdout: Option<impl AsyncRead + Unpin>, printed: &mut Vec<u8>) {
+    let Some(stdout) = stdout else { return };
+    // Half of what was printed is told from the whole by whoever reads it.
+    let _ = stdout.take(Command::STDOUT as u64 + 1).read_to_end(printed).await;
 }
+
+/// Shows everything on the standard error of this process, and keeps the end.
+async fn pass_through(stderr: Option<impl AsyncRead + Unpin>, said: &mut Vec<u8>) {
+    let Some(mut stderr) = stderr else { return };
+    let mut piece = [0; 4096];
+    while let Ok(length @ 1..) = stderr.read(&mut piece).await {
+        // Nobody can be told that there is nobody to be told.
+        let _ = io::stderr().write_all(&piece[..length]);
+        said.extend_from_slice(&piece[..length]);
+        said.drain(..said.len().saturating_sub(Command::STDERR));
+    }
+}
+
+/// How long the output of a program that has ended is waited for.
+const DRAIN: Duration = Duration::from_secs(1);

@@ -78,4 +78,5 @@ on_every_executor!(
     an_unknown_authority_is_refused,
     a_rejected_token_is_fetched_anew_once_for_all_who_wait,
     requests_go_through_a_proxy,
+    a_program_that_leaves_something_behind_is_not_waited_for,
 );

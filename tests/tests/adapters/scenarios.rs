@@ -308,3 +308,15 @@ pub(crate) fn requests_go_through_a_proxy<A: Adapter>() {
     assert!(asked.starts_with("CONNECT 127.0.0.1:"), "{asked}");
     assert!(asked.to_lowercase().contains("proxy-authorization: basic"), "{asked}");
 }
+
+pub(crate) fn a_program_that_leaves_something_behind_is_not_waited_for<A: Adapter>() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::with_token("token");
+    // What is left behind holds the program's output open until this test writes to the pipe, which is when all is over.
+    let script = "mkfifo gate; cat gate & echo '{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": \"ExecCredential\", \"status\": {\"token\": \"token\"}}'";
+    let source = plugin(folder.path(), &cluster.url(), &cluster.ca(), script);
+    let client = A::client(&A::block_on(loaded(source)));
+    let listed = A::block_on(async { client.api::<ConfigMap>().list().page().await });
+    std::fs::write(folder.path().join("gate"), "over").unwrap();
+    listed.unwrap();
+}
