@@ -35,10 +35,17 @@ fn body(step: &Step, bytes: &[u8], kept: &Kept) -> Value {
     }
     let events: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
     let Ok(mut events) = events else { return Value::from(normal_text(text, kept)) };
+    events.retain(|event| !is_progress(event));
     if step.sort {
         events.sort_by_key(|event| event["object"]["metadata"]["name"].to_string());
     }
     events.iter().map(|event| normal(event, kept)).collect()
+}
+
+/// A bookmark that only says how far a watch has got: a server sends them when it likes, or not at all. That which ends the initial
+/// events is owed, and stays.
+fn is_progress(event: &Value) -> bool {
+    event["type"] == "BOOKMARK" && event.pointer("/object/metadata/annotations").is_none()
 }
 
 fn normal(value: &Value, kept: &Kept) -> Value {
