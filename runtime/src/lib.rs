@@ -16,6 +16,7 @@ mod manifest;
 mod panics;
 pub mod parts;
 mod ports;
+mod send;
 mod session;
 mod shared;
 mod warnings;

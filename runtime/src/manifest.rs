@@ -9,7 +9,6 @@ use cloudcoil_core::manifest::{
     ManifestVerb,
 };
 use cloudcoil_core::{Deadline, DeleteParams, FieldValidation, Machine as _, Outbox, Propagation};
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 
 use crate::Client;
@@ -157,28 +156,22 @@ impl ManifestRequest {
         self
     }
 
+    /// Does it with all objects, and answers what came of each; awaiting the builder does the same. Those that failed are in the
+    /// report.
+    pub async fn send(self) -> ManifestReport {
+        let mut report = ManifestReport::default();
+        let mut outcomes = self.stream();
+        while let Some(outcome) = outcomes.next().await {
+            report.outcomes.push(outcome);
+        }
+        report
+    }
+
     /// What comes of each object, as it is seen to. Nothing is sent but as the stream is polled.
     pub fn stream(self) -> ManifestStream {
         let machine = ManifestRun::new(self.objects, self.config, 0);
         let run = Run { client: self.client, deadline: machine.deadline(), machine, out: Outbox::new() };
         ManifestStream(stream::unfold(run, |mut run| async move { Some((run.next().await?, run)) }).boxed())
-    }
-}
-
-/// What came of all objects; those that failed are in the report.
-impl IntoFuture for ManifestRequest {
-    type Output = ManifestReport;
-    type IntoFuture = BoxFuture<'static, ManifestReport>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let mut outcomes = self.stream();
-        Box::pin(async move {
-            let mut report = ManifestReport::default();
-            while let Some(outcome) = outcomes.next().await {
-                report.outcomes.push(outcome);
-            }
-            report
-        })
     }
 }
 

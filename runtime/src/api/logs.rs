@@ -8,7 +8,6 @@ use bytes::Bytes;
 use cloudcoil_core::{
     Answer, Error, LogEvent, LogLines, LogParams, LogSource, LogStream, Requests, Resource, Tickets, UnixTime,
 };
-use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
 use http::Request;
 
@@ -133,8 +132,12 @@ impl Logs {
         LogText { bytes: self.bytes(), lines: LogLines::new(), ready: VecDeque::new(), end: None }
     }
 
-    /// The whole log as it is in bytes. One that is followed must end first.
-    async fn text(self) -> Result<String, Error> {
+    /// The whole log; awaiting the builder does the same. Bytes that are no UTF-8 are replaced. One that is followed comes when the
+    /// container has ended.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn send(self) -> Result<String, Error> {
         let mut bytes = self.open(Some(Answer::LIMIT));
         let mut text = Vec::new();
         while let Some(piece) = bytes.next().await {
@@ -157,16 +160,6 @@ impl Logs {
             }
             Err(error) => State::Refused(Some(error)),
         })
-    }
-}
-
-/// The whole log. Bytes that are no UTF-8 are replaced. One that is followed comes when the container has ended.
-impl IntoFuture for Logs {
-    type Output = Result<String, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.text())
     }
 }
 

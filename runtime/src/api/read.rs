@@ -9,7 +9,6 @@ use std::time::Duration;
 use cloudcoil_core::{
     Error, ListParams, ListVersion, Pages, Resource, ResourceList, Table, Unstructured, View, WholeList, response,
 };
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 
 use crate::Api;
@@ -33,6 +32,14 @@ impl<K: Resource> Get<K> {
         Self { version, ..self }
     }
 
+    /// Reads the object; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn send(self) -> Result<K, Error> {
+        self.api.fetch(self.api.requests.get_at(&self.name, &self.version)?).await
+    }
+
     /// Reads the object's metadata alone.
     ///
     /// # Errors
@@ -49,15 +56,6 @@ impl<K: Resource> Get<K> {
     pub async fn table(self) -> Result<Table, Error> {
         let requests = self.api.requests.viewed(View::Table);
         Table::decode(&self.api.client.request(requests.get_at(&self.name, &self.version)?).await?)
-    }
-}
-
-impl<K: Resource> IntoFuture for Get<K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.api.fetch(self.api.requests.get_at(&self.name, &self.version)?).await })
     }
 }
 
@@ -167,7 +165,12 @@ impl<K: Resource> List<K> {
         Table::decode(&self.api.client.request(requests.list(&self.params)?).await?)
     }
 
-    async fn whole(self) -> Result<ResourceList<K>, Error> {
+    /// Reads all pages, one after the other; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`page`](Self::page), and [`Error::Decode`] if one object does not fit its type: use [`page`](Self::page) or
+    /// [`stream`](Self::stream) to have the others.
+    pub async fn send(self) -> Result<ResourceList<K>, Error> {
         let mut whole = WholeList::new(self.params);
         let list = loop {
             let read = page(&self.api, whole.next()).await;
@@ -179,17 +182,6 @@ impl<K: Resource> List<K> {
             Some(error) => Err(error.clone().into()),
             None => Ok(list),
         }
-    }
-}
-
-/// All pages of the list, one after the other. Fails if one object does not fit its type: use [`List::page`] or [`List::stream`] to
-/// have the others.
-impl<K: Resource> IntoFuture for List<K> {
-    type Output = Result<ResourceList<K>, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.whole())
     }
 }
 

@@ -8,7 +8,6 @@ use cloudcoil_core::{
     DeleteParams, Error, Evicted, FieldValidation, Patch, PatchParams, Propagation, Requests, Resource, WriteParams,
     request, response,
 };
-use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -162,21 +161,20 @@ impl<T> SubresourceWrite<T> {
     write_options!(params.write);
 }
 
-impl<T: DeserializeOwned + 'static> IntoFuture for SubresourceWrite<T> {
-    type Output = Result<T, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
+impl<T: DeserializeOwned> SubresourceWrite<T> {
+    /// Sends it, and answers with what the server makes of it; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn send(self) -> Result<T, Error> {
         let Self { target: Subresource { client, requests, name, subresource, .. }, action, params } = self;
-        Box::pin(async move {
-            let write = &params.write;
-            let request = match action? {
-                Action::Create(body) => requests.create_subresource(&name, &subresource, &body, write)?,
-                Action::Replace(body) => requests.replace(&name, Some(&subresource), &body, write)?,
-                Action::Patch(patch) => requests.patch(&name, Some(&subresource), &patch, &params)?,
-            };
-            response::decode(&client.request(request).await?)
-        })
+        let write = &params.write;
+        let request = match action? {
+            Action::Create(body) => requests.create_subresource(&name, &subresource, &body, write)?,
+            Action::Replace(body) => requests.replace(&name, Some(&subresource), &body, write)?,
+            Action::Patch(patch) => requests.patch(&name, Some(&subresource), &patch, &params)?,
+        };
+        response::decode(&client.request(request).await?)
     }
 }
 
@@ -192,19 +190,16 @@ pub struct SetReplicas<K> {
 
 impl<K: Resource> SetReplicas<K> {
     write_options!(params);
-}
 
-impl<K: Resource> IntoFuture for SetReplicas<K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
+    /// Sends it, and answers with the object as it is then; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn send(self) -> Result<K, Error> {
         let Self { api, name, replicas, params } = self;
-        Box::pin(async move {
-            let request = api.requests.set_replicas(&name, replicas, &params)?;
-            response::check(&api.client.request(request).await?)?;
-            api.get(&name).await
-        })
+        let request = api.requests.set_replicas(&name, replicas, &params)?;
+        response::check(&api.client.request(request).await?)?;
+        api.get(&name).send().await
     }
 }
 
@@ -226,14 +221,13 @@ impl Evict {
         self.params.uid = Some(uid.into());
         self
     }
-}
 
-impl IntoFuture for Evict {
-    type Output = Result<Evicted, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
+    /// Sends it, and answers whether the pod goes; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`]; a budget that is against it is none.
+    pub async fn send(self) -> Result<Evicted, Error> {
         let Self { client, requests, name, params } = self;
-        Box::pin(async move { Evicted::decode(&client.request(requests.evict(&name, &params)?).await?) })
+        Evicted::decode(&client.request(requests.evict(&name, &params)?).await?)
     }
 }

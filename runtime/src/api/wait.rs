@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloudcoil_core::{DecodeError, Error, Predicate, Resource, WaitFor};
-use futures_util::future::BoxFuture;
 
 use crate::Api;
 use crate::driver::Driver;
@@ -106,7 +105,11 @@ impl<K: Resource> WaitRequest<K> {
         self
     }
 
-    async fn run(self) -> Result<Awaited<K>, Error> {
+    /// Waits, and answers what came first; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Api::get`] what will hardly pass.
+    pub async fn send(self) -> Result<Awaited<K>, Error> {
         let client = &self.api.client;
         let requests = self.api.requests.clone();
         let mut wait = WaitFor::new(requests, &self.name, 0, client.runtime().seed())?.timeout(self.timeout);
@@ -117,14 +120,5 @@ impl<K: Resource> WaitRequest<K> {
             wait = wait.uid(uid);
         }
         Ok(Driver::new(wait, client.port()).event().await?.try_into()?)
-    }
-}
-
-impl<K: Resource> IntoFuture for WaitRequest<K> {
-    type Output = Result<Awaited<K>, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
     }
 }

@@ -7,7 +7,6 @@ use cloudcoil_core::{
     DeleteParams, Deleted, Error, FieldValidation, ListParams, Patch, PatchParams, Propagation, Resource, ResourceList,
     SaveStep, WriteParams, response,
 };
-use futures_util::future::BoxFuture;
 
 use crate::Api;
 
@@ -74,14 +73,13 @@ impl<'a, K: Resource> Create<'a, K> {
     }
 
     write_options!(params);
-}
 
-impl<'a, K: Resource> IntoFuture for Create<'a, K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.api.fetch(self.api.requests.create(self.object, &self.params)?).await })
+    /// Sends it, and answers with the object as stored; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`]; one for which [`is_already_exists`](Error::is_already_exists) holds when there is one of that name.
+    pub async fn send(self) -> Result<K, Error> {
+        self.api.fetch(self.api.requests.create(self.object, &self.params)?).await
     }
 }
 
@@ -107,15 +105,14 @@ impl<'a, K: Resource> Replace<'a, K> {
     }
 
     write_options!(params);
-}
 
-impl<'a, K: Resource> IntoFuture for Replace<'a, K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
+    /// Sends it, and answers with the object as stored; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`]; one for which [`is_conflict`](Error::is_conflict) holds when the stored object is newer.
+    pub async fn send(self) -> Result<K, Error> {
         let Self { api, object, subresource, params } = self;
-        Box::pin(async move { api.fetch(api.requests.replace(object.name(), subresource, object, &params)?).await })
+        api.fetch(api.requests.replace(object.name(), subresource, object, &params)?).await
     }
 }
 
@@ -135,7 +132,11 @@ impl<'a, K: Resource> Save<'a, K> {
 
     write_options!(params);
 
-    async fn run(self) -> Result<K, Error> {
+    /// Sends what is needed, and answers with the object as stored; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`]; one for which [`is_conflict`](Error::is_conflict) holds when the stored object is newer.
+    pub async fn send(self) -> Result<K, Error> {
         let Self { api, object, params } = self;
         let mut object = object.clone();
         let step = match SaveStep::first(&object) {
@@ -150,15 +151,6 @@ impl<'a, K: Resource> Save<'a, K> {
             SaveStep::Replace | SaveStep::Fetch => api.requests.replace(object.name(), None, &object, &params)?,
         };
         api.fetch(request).await
-    }
-}
-
-impl<'a, K: Resource> IntoFuture for Save<'a, K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = BoxFuture<'a, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
     }
 }
 
@@ -192,15 +184,14 @@ impl<K: Resource> PatchRequest<K> {
     }
 
     write_options!(params.write);
-}
 
-impl<K: Resource> IntoFuture for PatchRequest<K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
+    /// Sends it, and answers with the object as stored; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`]; one for which [`is_conflict`](Error::is_conflict) holds when an apply meets fields of other managers.
+    pub async fn send(self) -> Result<K, Error> {
         let Self { api, name, patch, subresource, params } = self;
-        Box::pin(async move { api.fetch(api.requests.patch(&name, subresource.as_deref(), &patch?, &params)?).await })
+        api.fetch(api.requests.patch(&name, subresource.as_deref(), &patch?, &params)?).await
     }
 }
 
@@ -231,15 +222,14 @@ impl<K: Resource> Delete<K> {
         self.params.resource_version = Some(version.into());
         self
     }
-}
 
-impl<K: Resource> IntoFuture for Delete<K> {
-    type Output = Result<Deleted<K>, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
+    /// Sends it, and answers with the object, or the account that it is gone; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn send(self) -> Result<Deleted<K>, Error> {
         let Self { api, name, params } = self;
-        Box::pin(async move { Deleted::decode(&api.client.request(api.requests.delete(&name, &params)?).await?) })
+        Deleted::decode(&api.client.request(api.requests.delete(&name, &params)?).await?)
     }
 }
 
@@ -270,20 +260,17 @@ impl<K: Resource> DeleteCollection<K> {
     }
 
     delete_options!();
-}
 
-impl<K: Resource> IntoFuture for DeleteCollection<K> {
-    type Output = Result<ResourceList<K>, Error>;
-    type IntoFuture = BoxFuture<'static, Self::Output>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let request = self.api.requests.delete_collection(&self.params, &self.which)?;
-            let answer = self.api.client.request(request).await?;
-            match response::is_status(&answer)? {
-                true => Ok(ResourceList::default()),
-                false => ResourceList::decode(&answer),
-            }
-        })
+    /// Sends it, and answers with those that are deleted, if the server lists them; awaiting the builder does the same.
+    ///
+    /// # Errors
+    /// As [`Api::get`].
+    pub async fn send(self) -> Result<ResourceList<K>, Error> {
+        let request = self.api.requests.delete_collection(&self.params, &self.which)?;
+        let answer = self.api.client.request(request).await?;
+        match response::is_status(&answer)? {
+            true => Ok(ResourceList::default()),
+            false => ResourceList::decode(&answer),
+        }
     }
 }
