@@ -4,6 +4,7 @@ pub use crate::config::fuzz::kubeconfig;
 pub use crate::credentials::fuzz::exec_output;
 pub use crate::discovery::fuzz::discovery;
 pub use crate::frame::fuzz::{frames, list_body, status_body};
+pub use crate::listen::fuzz::http1_request;
 pub use crate::manifest::fuzz::manifest;
 pub use crate::patch::fuzz::patch;
 pub use crate::quantity::fuzz::quantity;

@@ -25,6 +25,7 @@ pub mod jsonpath;
 pub mod laws;
 pub mod list;
 mod list_watch;
+pub mod listen;
 pub mod log;
 pub mod machine;
 pub mod manifest;

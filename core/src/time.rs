@@ -85,6 +85,12 @@ impl UnixTime {
         self.timestamp().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
     }
 
+    /// As HTTP writes it in `Date`: `Fri, 02 Jan 2026 03:04:05 GMT`. Years before 0 are written as 0.
+    pub fn to_http(self) -> String {
+        let time = self.timestamp().max(FIRST_YEAR);
+        time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+    }
+
     /// The same instant as a `jiff` timestamp, clamped to the years it can hold.
     pub fn timestamp(self) -> Timestamp {
         // The last second that it can hold cannot be made of microseconds with a fraction.
@@ -92,6 +98,9 @@ impl UnixTime {
         Timestamp::from_microsecond(clamped).expect("clamped to the range of Timestamp")
     }
 }
+
+/// The beginning of the year 0.
+const FIRST_YEAR: Timestamp = Timestamp::constant(-62_167_219_200, 0);
 
 impl Add<Duration> for UnixTime {
     type Output = Self;
@@ -139,6 +148,8 @@ mod tests {
         let time = UnixTime::from_micros(1_767_323_045_000_006);
         assert_eq!(time.to_rfc3339(), "2026-01-02T03:04:05Z");
         assert_eq!(time.to_rfc3339_micros(), "2026-01-02T03:04:05.000006Z");
+        assert_eq!(time.to_http(), "Fri, 02 Jan 2026 03:04:05 GMT");
+        assert_eq!(UnixTime::from_micros(i64::MIN).to_http(), "Sat, 01 Jan 0000 00:00:00 GMT");
         for (micros, year) in [(i64::MAX, "9999-"), (i64::MIN, "-9999-")] {
             assert!(UnixTime::from_micros(micros).to_rfc3339().starts_with(year));
         }

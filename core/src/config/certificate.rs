@@ -9,6 +9,54 @@ use jiff::tz::TimeZone;
 /// TLS libraries check this for a certificate that an authority has issued. It is for a server's own certificate that is
 /// given in place of an authority, which is not asked about then.
 pub fn validity(der: &[u8]) -> Option<(i64, i64)> {
+    Some(fields(der)?.0)
+}
+
+/// Whom a certificate names. Kubernetes takes the common name for a user, and the organizations for the groups:
+/// <https://kubernetes.io/docs/reference/access-authn-authz/authentication/#x509-client-certificates>.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Subject {
+    /// The common name, the last if there are several; empty if there is none.
+    pub common_name: String,
+    /// The organizations, in order.
+    pub organizations: Vec<String>,
+}
+
+impl Subject {
+    /// Whom an X.509 certificate in DER names, which a TLS library has verified; `None` if it is no certificate, or names
+    /// somebody in letters that are not Unicode's.
+    pub fn of_certificate(der: &[u8]) -> Option<Self> {
+        let mut subject = Self::default();
+        let mut names = fields(der)?.1;
+        while !names.is_empty() {
+            let (mut attributes, rest) = element(names, SET)?;
+            while !attributes.is_empty() {
+                let (attribute, rest) = element(attributes, SEQUENCE)?;
+                let (kind, value) = element(attribute, OBJECT_IDENTIFIER)?;
+                match kind {
+                    COMMON_NAME => subject.common_name = text(value)?,
+                    ORGANIZATION => subject.organizations.push(text(value)?),
+                    _ => {}
+                }
+                attributes = rest;
+            }
+            names = rest;
+        }
+        Some(subject)
+    }
+}
+
+/// A text in one of the forms that are ASCII or UTF-8.
+fn text(der: &[u8]) -> Option<String> {
+    let form = [UTF8_STRING, PRINTABLE_STRING, IA5_STRING].into_iter().find(|form| der.first() == Some(form))?;
+    let (text, _) = element(der, form)?;
+    let is_fit = form == UTF8_STRING || text.is_ascii();
+    str::from_utf8(text).ok().filter(|_| is_fit).map(str::to_owned)
+}
+
+/// When a certificate is valid, and the content of its subject.
+fn fields(der: &[u8]) -> Option<((i64, i64), &[u8])> {
     let (certificate, _) = element(der, SEQUENCE)?;
     let (mut fields, _) = element(certificate, SEQUENCE)?;
     if let Some((_, rest)) = element(fields, VERSION) {
@@ -17,10 +65,11 @@ pub fn validity(der: &[u8]) -> Option<(i64, i64)> {
     let (_serial, rest) = element(fields, INTEGER)?;
     let (_algorithm, rest) = element(rest, SEQUENCE)?;
     let (_issuer, rest) = element(rest, SEQUENCE)?;
-    let (validity, _) = element(rest, SEQUENCE)?;
+    let (validity, rest) = element(rest, SEQUENCE)?;
+    let (subject, _) = element(rest, SEQUENCE)?;
     let (from, rest) = time(validity)?;
     let (until, _) = time(rest)?;
-    Some((from, until))
+    Some(((from, until), subject))
 }
 
 /// The content of the element at the beginning, if it has that tag, and what comes after it.
@@ -64,10 +113,18 @@ fn time(der: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 const INTEGER: u8 = 0x02;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+const UTF8_STRING: u8 = 0x0c;
+const PRINTABLE_STRING: u8 = 0x13;
+const IA5_STRING: u8 = 0x16;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
 const VERSION: u8 = 0xa0;
+/// 2.5.4.3 and 2.5.4.10: RFC 5280, appendix A.1.
+const COMMON_NAME: &[u8] = &[0x55, 4, 3];
+const ORGANIZATION: &[u8] = &[0x55, 4, 10];
 
 #[cfg(test)]
 mod tests {
@@ -82,10 +139,15 @@ mod tests {
     }
 
     fn certificate(version: bool, from: &[u8], until: &[u8], padding: usize) -> Vec<u8> {
+        named(version, from, until, padding, &[])
+    }
+
+    fn named(version: bool, from: &[u8], until: &[u8], padding: usize, subject: &[u8]) -> Vec<u8> {
         let version = if version { wrap(VERSION, &wrap(INTEGER, &[2])) } else { Vec::new() };
         let issuer = wrap(SEQUENCE, &vec![0; padding]);
         let validity = wrap(SEQUENCE, &[from, until].concat());
-        let fields = [version, wrap(INTEGER, &[1, 2, 3]), wrap(SEQUENCE, b"alg"), issuer, validity, b"more".to_vec()];
+        let start = [version, wrap(INTEGER, &[1, 2, 3]), wrap(SEQUENCE, b"alg")].concat();
+        let fields = [start, issuer, validity, wrap(SEQUENCE, subject), b"more".to_vec()];
         wrap(SEQUENCE, &[wrap(SEQUENCE, &fields.concat()), b"signature".to_vec()].concat())
     }
 
@@ -100,6 +162,32 @@ mod tests {
                 assert_eq!(validity(&certificate[..length]), None);
             }
         }
+    }
+
+    #[test]
+    fn subjects_are_read_as_users_and_groups() {
+        let day = wrap(UTC_TIME, b"991231235959Z");
+        let attribute = |kind: &[u8], form: u8, text: &[u8]| {
+            wrap(SEQUENCE, &[wrap(OBJECT_IDENTIFIER, kind), wrap(form, text)].concat())
+        };
+        let of = |sets: &[Vec<u8>]| {
+            let names: Vec<_> = sets.iter().flat_map(|set| wrap(SET, set)).collect();
+            Subject::of_certificate(&named(true, &day, &day, 3, &names))
+        };
+        let organizations =
+            [attribute(ORGANIZATION, PRINTABLE_STRING, b"a"), attribute(ORGANIZATION, UTF8_STRING, "é".as_bytes())];
+        let subject = of(&[
+            organizations.concat(),
+            attribute(&[0x55, 4, 6], PRINTABLE_STRING, b"CH"),
+            attribute(COMMON_NAME, IA5_STRING, b"first"),
+            attribute(COMMON_NAME, UTF8_STRING, b"ann"),
+        ]);
+        let expected = Subject { common_name: "ann".into(), organizations: vec!["a".into(), "é".into()] };
+        assert_eq!(subject, Some(expected));
+        assert_eq!(of(&[]), Some(Subject::default()));
+        assert_eq!(of(&[attribute(COMMON_NAME, PRINTABLE_STRING, b"\xff")]), None);
+        assert_eq!(of(&[attribute(COMMON_NAME, 0x1e, b"\0a")]), None, "letters of two bytes each");
+        assert_eq!(of(&[b"no attribute".to_vec()]), None);
     }
 
     #[test]

@@ -30,7 +30,7 @@ use std::fmt;
 use http::Uri;
 
 pub use auth::{Auth, Secret, TokenFile};
-pub use certificate::validity as certificate_validity;
+pub use certificate::{Subject, validity as certificate_validity};
 pub use environment::Environment;
 pub use error::{ConfigError, ConfigWarning, ReadError};
 pub use exec::{ExecCluster, ExecConfig, ExecVersion, InteractiveMode};

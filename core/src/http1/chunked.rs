@@ -11,6 +11,17 @@ pub(super) struct Chunked {
     state: State,
     /// How long the line, or the trailers, are so far.
     length: usize,
+    lines: Lines,
+}
+
+/// How lines end.
+#[derive(Debug, Clone, Copy)]
+enum Lines {
+    /// With a line feed, whatever is before it: who reads an answer has asked for it, and wants to hear it.
+    Lenient,
+    /// With a carriage return and a line feed, and neither stands anywhere else: whoever reads a request must see the same in it
+    /// as all who passed it on.
+    Strict { after_return: bool },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +55,16 @@ pub(super) enum Next {
 
 impl Default for Chunked {
     fn default() -> Self {
-        Self { state: State::Size { size: 0, digits: false }, length: 0 }
+        Self { state: State::Size { size: 0, digits: false }, length: 0, lines: Lines::Lenient }
     }
 }
 
 impl Chunked {
+    /// One that takes nothing that could be read in two ways.
+    pub(super) fn strict() -> Self {
+        Self { lines: Lines::Strict { after_return: false }, ..Self::default() }
+    }
+
     pub(super) fn next(&mut self, input: &mut Bytes) -> Result<Next, NetworkError> {
         while !input.is_empty() {
             if let State::Data { left } = self.state {
@@ -62,12 +78,24 @@ impl Chunked {
             if self.length > MAX_LINE {
                 return Err(malformed("a line between chunks is too long"));
             }
+            self.check(byte)?;
             match self.state.after(byte)? {
                 Some(state) => self.enter(state),
                 None => return Ok(Next::End),
             }
         }
         Ok(Next::More)
+    }
+
+    fn check(&mut self, byte: u8) -> Result<(), NetworkError> {
+        let Lines::Strict { after_return } = &mut self.lines else { return Ok(()) };
+        if std::mem::replace(after_return, byte == b'\r') != (byte == b'\n') {
+            return Err(malformed("a line between chunks does not end as it should"));
+        }
+        match self.state {
+            State::Size { digits: true, .. } if matches!(byte, b' ' | b'\t') => Err(malformed("a chunk has no size")),
+            _ => Ok(()),
+        }
     }
 
     fn enter(&mut self, state: State) {

@@ -1,6 +1,9 @@
-//! HTTP/1.1: requests to bytes, and answers from bytes cut anywhere. For adapters whose executor has no HTTP of its own.
+//! HTTP/1.1: requests to bytes, and answers from bytes cut anywhere, for adapters whose executor has no HTTP of its own; and the
+//! same the other way round, for what [listens](crate::listen).
 
 mod chunked;
+mod received;
+mod reply;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
@@ -9,6 +12,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 
 use crate::error::{NetworkError, NetworkErrorKind};
 use chunked::Chunked;
+
+pub use received::{Refusal, RequestDecoder, RequestHead, RequestPart};
+pub use reply::encode_response;
 
 /// Takes apart one answer of a connection.
 ///
@@ -294,7 +300,7 @@ fn is_chunked(headers: &HeaderMap) -> bool {
     last.and_then(|value| value.rsplit(',').next()).is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"))
 }
 
-fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(token))
 }
