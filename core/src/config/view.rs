@@ -234,7 +234,7 @@ impl Kubeconfig {
         let formatter = serde_json::ser::PrettyFormatter::with_indent(b"    ");
         let mut serializer = serde_json::Serializer::with_formatter(&mut json, formatter);
         View(self).serialize(&mut serializer).expect("keys are text, and memory does not fail");
-        String::from_utf8(json).expect("JSON is UTF-8")
+        spelled_out(&String::from_utf8(json).expect("JSON is UTF-8"))
     }
 
     /// The same as YAML, with fields in alphabetical order.
@@ -301,6 +301,20 @@ fn reference<T>(
             Err(ConfigError::Conflict { origin: entry.origin(field), problem })
         }
     }
+}
+
+/// The same JSON without the characters that YAML forbids or takes for the end of a line; those it can have in strings only.
+fn spelled_out(json: &str) -> String {
+    let mut spelled = String::with_capacity(json.len());
+    for char in json.chars() {
+        match char {
+            '\x7f'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                spelled.push_str(&format!("\\u{:04x}", u32::from(char)));
+            }
+            _ => spelled.push(char),
+        }
+    }
+    spelled
 }
 
 /// A kubeconfig in the order and form in which `kubectl` prints it.

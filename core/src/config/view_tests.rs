@@ -98,3 +98,14 @@ fn the_laws_of_machines_hold() {
         &[Move::Input(read(tickets[2], "]")), Move::Input(read(tickets[8], ""))],
     );
 }
+
+#[test]
+fn what_is_printed_is_read_as_the_same_again() {
+    let odd = r#"users: [{name: "a\u0084\x85\u2028\u2029\uFEFF\uFFFE", user: {token: "\x7f\u009f\uFFFF"}}]"#;
+    let kubeconfig = Kubeconfig::parse("/k".as_ref(), odd.as_bytes()).unwrap();
+    assert!(kubeconfig.to_json().contains(r#""token": "\u007f\u009f\uffff""#), "{}", kubeconfig.to_json());
+    for printed in [kubeconfig.to_json(), kubeconfig.to_yaml()] {
+        let again = Kubeconfig::parse("/k".as_ref(), printed.as_bytes()).unwrap();
+        assert_eq!(again.to_json(), kubeconfig.to_json(), "{printed}");
+    }
+}
