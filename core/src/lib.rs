@@ -38,6 +38,7 @@ pub mod proxy;
 pub mod quantity;
 mod queue;
 mod reconciler;
+pub mod record;
 pub mod request;
 pub mod resource;
 pub mod response;

@@ -95,6 +95,11 @@ impl<O> Outbox<O> {
         self.0.drain(..)
     }
 
+    /// The outputs, oldest first.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &O> + DoubleEndedIterator {
+        self.0.iter()
+    }
+
     /// Whether there is nothing to perform.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
