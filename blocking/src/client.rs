@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::k8s_openapi::apimachinery::pkg::version::Info;
+use cloudcoil_core::record::Recorded;
 use cloudcoil_core::{
     Answer, Call, CallEvent, CallInput, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured,
     Warning, response,
 };
-use cloudcoil_runtime::parts::Warnings;
+use cloudcoil_runtime::Recorder;
+use cloudcoil_runtime::parts::{Recording, Warnings};
 use http::{Request, Uri};
 
 use crate::clock::{Clock, seed};
@@ -38,6 +40,7 @@ pub struct Client {
     clock: Clock,
     known: Arc<(Mutex<Known>, Condvar)>,
     warnings: Arc<Warnings>,
+    recorder: Option<Recorder>,
     namespace: Arc<str>,
     timeout: Option<Duration>,
     retry: RetryPolicy,
@@ -53,6 +56,7 @@ impl Client {
             clock: Clock::new(),
             known: Arc::default(),
             warnings: Arc::default(),
+            recorder: None,
             namespace: "default".into(),
             timeout: Some(Call::TIMEOUT),
             retry: RetryPolicy::DEFAULT,
@@ -86,6 +90,13 @@ impl Client {
     #[must_use]
     pub fn with_warning_handler(self, handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
         Self { warnings: Arc::new(Warnings::to(Arc::new(handler))), ..self }
+    }
+
+    /// The same, with what its machines hear and say recorded, be they calls, watches, informers or controllers. Costs nothing
+    /// without.
+    #[must_use]
+    pub fn with_recorder(self, recorder: Recorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     /// The namespace that is meant where none is named.
@@ -124,7 +135,8 @@ impl Client {
     /// # Errors
     /// [`Error::Network`], or [`Error::TimedOut`].
     pub fn request(&self, request: Request<Bytes>) -> Result<Answer, Error> {
-        let call = Call::new(request.into(), Tickets::new(0)).timeout(self.timeout).retry(self.retry, seed());
+        let call =
+            Call::new(request.into(), Tickets::new(0)).timeout(self.timeout).retry(self.retry, self.seed::<Call>());
         let mailbox = Mailbox::new();
         let commands = mailbox.commands();
         let _member = self.member(move || commands.send(CallInput::Cancelled));
@@ -163,6 +175,16 @@ impl Client {
     /// A call that is given up by `give_up`, if this client belongs to a group.
     pub(crate) fn member(&self, give_up: impl Fn() + Send + 'static) -> Option<Member> {
         self.group.as_ref().map(|group| group.join(give_up))
+    }
+
+    /// The seed of a new machine.
+    pub(crate) fn seed<M: Recorded>(&self) -> u64 {
+        self.recorder.as_ref().and_then(|recorder| recorder.seed(M::NAME)).unwrap_or_else(seed)
+    }
+
+    /// For a new machine.
+    pub(crate) fn recording<M: Recorded>(&self) -> Recording {
+        Recording::new::<M>(self.recorder.as_ref())
     }
 
     pub(crate) fn known(&self) -> &(Mutex<Known>, Condvar) {

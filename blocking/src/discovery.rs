@@ -8,7 +8,6 @@ use cloudcoil_core::{
 
 use crate::Client;
 use crate::client::report;
-use crate::clock::seed;
 use crate::driver::{Driver, Mailbox, Turn};
 
 /// What the server serves, and under which names; made by [`Client::discovery`].
@@ -182,7 +181,7 @@ fn ask(client: &Client, previous: Option<Arc<Catalog>>) -> Result<Arc<Catalog>, 
     let mailbox = Mailbox::new();
     let commands = mailbox.commands();
     let _member = client.member(move || commands.send(DiscoveryInput::Cancelled));
-    let mut driver = Driver::new(Machine::new(config, previous, seed()), client, mailbox);
+    let mut driver = Driver::new(Machine::new(config, previous, client.seed::<Machine>()), client, mailbox);
     let catalog = loop {
         match driver.turn() {
             Turn::Event(DiscoveryEvent::Retrying(retry)) => report(&retry),

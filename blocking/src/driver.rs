@@ -2,7 +2,9 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
+use cloudcoil_core::record::Recorded;
 use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Outbox, Said};
+use cloudcoil_runtime::parts::Recording;
 
 use crate::Client;
 use crate::clock::Clock;
@@ -63,14 +65,15 @@ pub(crate) struct Driver<M: HttpMachine, C> {
     exchanges: Exchanges<C>,
     out: Outbox<M::Output>,
     deadline: Option<Deadline>,
+    recording: Recording,
 }
 
-impl<M: HttpMachine, C: Send + 'static> Driver<M, C> {
+impl<M: HttpMachine + Recorded, C: Send + 'static> Driver<M, C> {
     pub(crate) fn new(machine: M, client: &Client, mailbox: Mailbox<C>) -> Self {
         let clock = client.clock();
         let exchanges = Exchanges::new(client, mailbox.sender);
-        let deadline = machine.deadline();
-        Self { machine, clock, mail: mailbox.receiver, exchanges, out: Outbox::new(), deadline }
+        let (deadline, recording) = (machine.deadline(), client.recording::<M>());
+        Self { machine, clock, mail: mailbox.receiver, exchanges, out: Outbox::new(), deadline, recording }
     }
 
     /// The next event or command, however long it takes.
@@ -103,7 +106,7 @@ impl<M: HttpMachine, C: Send + 'static> Driver<M, C> {
 
     /// Hands the machine an input that does not come from the network, or lets it look at the clock.
     pub(crate) fn step(&mut self, input: Option<M::Input>) {
-        self.deadline = self.machine.step(self.clock.now(), input, &mut self.out);
+        self.deadline = self.recording.step(&mut self.machine, self.clock.now(), input, &mut self.out);
     }
 
     /// The next letter, or `None` when it is time to look at the clock.

@@ -11,7 +11,6 @@ use cloudcoil_runtime::parts::{Handler, Handlers, Shared};
 use cloudcoil_runtime::{Change, InformerStatus, Reader};
 
 use crate::Api;
-use crate::clock::seed;
 use crate::driver::{Commands, Driver, Mailbox, Turn};
 use crate::latch::{Latch, Opener, latch};
 
@@ -184,7 +183,8 @@ impl<K: Resource> Informer<K> {
     /// If the system refuses a thread.
     #[must_use = "it stops when the last handle is dropped"]
     pub fn start(self) -> InformerHandle<K> {
-        let mut machine = cloudcoil_core::Informer::new(self.config, 0, seed());
+        let mut machine =
+            cloudcoil_core::Informer::new(self.config, 0, self.api.client().seed::<cloudcoil_core::Informer>());
         for (name, values) in self.indexes {
             machine.store_mut().add_index(&name, values).expect("the names of indexes differ");
         }

@@ -62,7 +62,7 @@ pub use cloudcoil_core::{
     Warning, WatchConfig,
 };
 pub use cloudcoil_runtime::{
-    Action, Awaited, Change, InformerStatus, IntoKeys, IntoOutcome, Reader, Stop, Wait, WatchEvent, form,
+    Action, Awaited, Change, InformerStatus, IntoKeys, IntoOutcome, Reader, Recorder, Stop, Wait, WatchEvent, form,
     process_environment,
 };
 

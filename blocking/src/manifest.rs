@@ -8,6 +8,7 @@ use cloudcoil_core::manifest::{
     ManifestVerb,
 };
 use cloudcoil_core::{Deadline, DeleteParams, FieldValidation, Machine as _, Outbox, Propagation};
+use cloudcoil_runtime::parts::Recording;
 
 use crate::Client;
 
@@ -157,7 +158,8 @@ impl ManifestRequest {
     /// What comes of each object, as it is seen to. Nothing is sent but as the next is asked for.
     pub fn iter(self) -> ManifestIter {
         let machine = ManifestRun::new(self.objects, self.config, 0);
-        ManifestIter { client: self.client, deadline: machine.deadline(), machine, out: Outbox::new() }
+        let (recording, deadline) = (self.client.recording::<ManifestRun>(), machine.deadline());
+        ManifestIter { client: self.client, deadline, machine, recording, out: Outbox::new() }
     }
 
     /// What came of all objects; those that failed are in the report.
@@ -184,6 +186,7 @@ pub struct ManifestIter {
     client: Client,
     deadline: Option<Deadline>,
     machine: ManifestRun,
+    recording: Recording,
     out: Outbox<ManifestOutput>,
 }
 
@@ -205,7 +208,7 @@ impl Iterator for ManifestIter {
             if let (None, Some(deadline)) = (&input, self.deadline) {
                 thread::sleep(deadline.at.since(clock.now().mono));
             }
-            self.deadline = self.machine.step(clock.now(), input.take(), &mut self.out);
+            self.deadline = self.recording.step(&mut self.machine, clock.now(), input.take(), &mut self.out);
         }
     }
 }

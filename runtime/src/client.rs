@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::k8s_openapi::apimachinery::pkg::version::Info;
+use cloudcoil_core::record::Recorded;
 use cloudcoil_core::{
     Answer, Call, CallEvent, Error, KnownResource, ResourceType, Retry, RetryPolicy, Tickets, Unstructured, Warning,
     response,
@@ -14,6 +15,7 @@ use http::{Request, Uri};
 use crate::discovery::{Discovery, Known};
 use crate::driver::{Driver, Port};
 use crate::exchanges::Exchanges;
+use crate::record::{Recorder, Recording};
 use crate::warnings::Warnings;
 use crate::{Api, Runtime, Transport};
 
@@ -39,6 +41,7 @@ pub struct Client {
     timeout: Option<Duration>,
     retry: RetryPolicy,
     warnings: Arc<Warnings>,
+    recorder: Option<Recorder>,
 }
 
 struct Shared {
@@ -56,6 +59,7 @@ impl Client {
             timeout: Some(Call::TIMEOUT),
             retry: RetryPolicy::DEFAULT,
             warnings: Arc::default(),
+            recorder: None,
         }
     }
 
@@ -79,6 +83,13 @@ impl Client {
     #[must_use]
     pub fn with_warning_handler(self, handler: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
         Self { warnings: Arc::new(Warnings::to(Arc::new(handler))), ..self }
+    }
+
+    /// The same, with what its machines hear and say recorded, be they calls, watches, informers or controllers. Costs nothing
+    /// without.
+    #[must_use]
+    pub fn with_recorder(self, recorder: Recorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     /// The time limit for every single request.
@@ -129,7 +140,7 @@ impl Client {
     /// [`Error::Network`], or [`Error::TimedOut`].
     pub async fn request(&self, request: Request<Bytes>) -> Result<Answer, Error> {
         let call = Call::new(request.into(), Tickets::new(0)).timeout(self.timeout);
-        let mut driver = Driver::new(call.retry(self.retry, self.runtime().seed()), self.port());
+        let mut driver = Driver::new(call.retry(self.retry, self.seed::<Call>()), self.port());
         loop {
             match driver.event().await {
                 CallEvent::Retrying(retry) => report(&retry),
@@ -160,6 +171,17 @@ impl Client {
         &self.shared.runtime
     }
 
+    /// The seed of a new machine.
+    pub(crate) fn seed<M: Recorded>(&self) -> u64 {
+        let given = self.recorder.as_ref().and_then(|recorder| recorder.seed(M::NAME));
+        given.unwrap_or_else(|| self.runtime().seed())
+    }
+
+    /// For a machine that is stepped without a driver.
+    pub(crate) fn recording<M: Recorded>(&self) -> Recording {
+        Recording::new::<M>(self.recorder.as_ref())
+    }
+
     pub(crate) fn known(&self) -> &Mutex<Known> {
         &self.shared.known
     }
@@ -171,7 +193,7 @@ impl Client {
     pub(crate) fn port(&self) -> Port {
         let Shared { runtime, transport, .. } = &*self.shared;
         let exchanges = Exchanges::new(transport.clone(), runtime.clone(), self.warnings.clone());
-        Port::new(runtime.clone(), exchanges)
+        Port::new(runtime.clone(), exchanges, self.recorder.clone())
     }
 }
 

@@ -153,7 +153,7 @@ impl Known {
 async fn ask(client: Client, previous: Option<Arc<Catalog>>) -> Result<Arc<Catalog>, Error> {
     let (timeout, retry) = client.limits();
     let config = DiscoveryConfig { timeout, retry, ..DiscoveryConfig::default() };
-    let machine = Machine::new(config, previous, client.runtime().seed());
+    let machine = Machine::new(config, previous, client.seed::<Machine>());
     let mut driver = Driver::new(machine, client.port());
     let catalog = loop {
         match driver.event().await {

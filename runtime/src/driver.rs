@@ -5,11 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use cloudcoil_core::record::Recorded;
 use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Outbox, Said, Time};
 use futures_util::future::BoxFuture;
 
 use crate::Runtime;
 use crate::exchanges::Exchanges;
+use crate::record::{Recorder, Recording};
 
 /// Runs a machine for whoever polls it, and only then. Dropping it drops what is in flight.
 pub(crate) struct Driver<M: HttpMachine> {
@@ -17,12 +19,14 @@ pub(crate) struct Driver<M: HttpMachine> {
     port: Port,
     out: Outbox<M::Output>,
     deadline: Option<Deadline>,
+    recording: Recording,
     turns: u32,
 }
 
-impl<M: HttpMachine> Driver<M> {
+impl<M: HttpMachine + Recorded> Driver<M> {
     pub(crate) fn new(machine: M, port: Port) -> Self {
-        Self { deadline: machine.deadline(), machine, port, out: Outbox::new(), turns: 0 }
+        let recording = Recording::new::<M>(port.recorder.as_ref());
+        Self { deadline: machine.deadline(), machine, port, out: Outbox::new(), recording, turns: 0 }
     }
 
     /// The next event. Can be dropped while it waits: nothing is lost.
@@ -64,7 +68,8 @@ impl<M: HttpMachine> Driver<M> {
 
     /// Hands the machine an input that does not come from the network, or lets it look at the clock.
     pub(crate) fn step(&mut self, input: Option<M::Input>) {
-        self.deadline = self.machine.step(self.port.runtime.now(), input, &mut self.out);
+        let now = self.port.runtime.now();
+        self.deadline = self.recording.step(&mut self.machine, now, input, &mut self.out);
     }
 }
 
@@ -72,12 +77,13 @@ impl<M: HttpMachine> Driver<M> {
 pub(crate) struct Port {
     runtime: Arc<dyn Runtime>,
     exchanges: Exchanges,
+    recorder: Option<Recorder>,
     sleep: Option<(Time, BoxFuture<'static, ()>)>,
 }
 
 impl Port {
-    pub(crate) fn new(runtime: Arc<dyn Runtime>, exchanges: Exchanges) -> Self {
-        Self { runtime, exchanges, sleep: None }
+    pub(crate) fn new(runtime: Arc<dyn Runtime>, exchanges: Exchanges, recorder: Option<Recorder>) -> Self {
+        Self { runtime, exchanges, recorder, sleep: None }
     }
 
     /// The next thing heard from the network, or `None` when it is time to look at the clock.

@@ -16,6 +16,7 @@ mod manifest;
 mod panics;
 pub mod parts;
 mod ports;
+mod record;
 mod send;
 mod session;
 mod shared;
@@ -33,6 +34,7 @@ pub use discovery::Discovery;
 pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
 pub use manifest::{ManifestRequest, ManifestStream, Manifests};
 pub use ports::{Body, Carrier, Runtime, System, Transport};
+pub use record::Recorder;
 pub use session::Session;
 
 pub use cloudcoil_core as core;

@@ -12,6 +12,7 @@ use cloudcoil_core::{Deadline, DeleteParams, FieldValidation, Machine as _, Outb
 use futures_util::stream::{self, BoxStream, Stream, StreamExt as _};
 
 use crate::Client;
+use crate::record::Recording;
 
 impl Client {
     /// Something that is done with the objects of manifests, which need not be in any order: applying them, creating,
@@ -170,7 +171,8 @@ impl ManifestRequest {
     /// What comes of each object, as it is seen to. Nothing is sent but as the stream is polled.
     pub fn stream(self) -> ManifestStream {
         let machine = ManifestRun::new(self.objects, self.config, 0);
-        let run = Run { client: self.client, deadline: machine.deadline(), machine, out: Outbox::new() };
+        let (recording, deadline) = (self.client.recording::<ManifestRun>(), machine.deadline());
+        let run = Run { client: self.client, deadline, machine, recording, out: Outbox::new() };
         ManifestStream(stream::unfold(run, |mut run| async move { Some((run.next().await?, run)) }).boxed())
     }
 }
@@ -197,6 +199,7 @@ struct Run {
     client: Client,
     deadline: Option<Deadline>,
     machine: ManifestRun,
+    recording: Recording,
     out: Outbox<ManifestOutput>,
 }
 
@@ -215,7 +218,8 @@ impl Run {
             if let (None, Some(deadline)) = (&input, self.deadline) {
                 self.client.runtime().sleep_until(deadline.at).await;
             }
-            self.deadline = self.machine.step(self.client.runtime().now(), input.take(), &mut self.out);
+            let now = self.client.runtime().now();
+            self.deadline = self.recording.step(&mut self.machine, now, input.take(), &mut self.out);
         }
     }
 

@@ -157,9 +157,7 @@ impl Recording {
     ) -> Option<Deadline> {
         match &self.0 {
             None => machine.step(now, input, out),
-            Some((recorder, name)) => {
-                record::step(machine, *name, now, input, out, |step| recorder.record(&step))
-            }
+            Some((recorder, name)) => record::step(machine, *name, now, input, out, |step| recorder.record(&step)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use cloudcoil_core::record::{Entry, Recorded};
 use cloudcoil_core::{Deadline, HttpEvent, HttpMachine, Machine, Now, Outbox, Said};
 
 /// One loop steps it, others read it. It is locked for writing only while it takes a step, and readers are to hold it no
@@ -62,5 +63,17 @@ impl<M: HttpMachine> HttpMachine for Shared<M> {
 
     fn sort(output: M::Output) -> Said<M::Event> {
         M::sort(output)
+    }
+}
+
+impl<M: Recorded> Recorded for Shared<M> {
+    const NAME: &'static str = M::NAME;
+
+    fn heard(input: &M::Input) -> Entry {
+        M::heard(input)
+    }
+
+    fn said(output: &M::Output) -> Entry {
+        M::said(output)
     }
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use cloudcoil_core::{Error, Predicate, Resource, WaitFor};
 
-use crate::clock::seed;
 use crate::driver::{Driver, Mailbox, Turn};
 use crate::{Api, Awaited};
 
@@ -93,7 +92,8 @@ impl<K: Resource> WaitRequest<K> {
     /// [`Error::TimedOut`] when the time is up, and every failure that will hardly pass.
     pub fn wait(self) -> Result<Awaited<K>, Error> {
         let client = &self.api.client;
-        let mut wait = WaitFor::new(self.api.requests.clone(), &self.name, 0, seed())?.timeout(self.timeout);
+        let mut wait = WaitFor::new(self.api.requests.clone(), &self.name, 0, self.api.client().seed::<WaitFor>())?
+            .timeout(self.timeout);
         for (name, predicate) in self.predicates {
             wait = wait.when(name, predicate);
         }

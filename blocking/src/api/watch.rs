@@ -9,7 +9,6 @@ use cloudcoil_runtime::WatchEvent;
 use cloudcoil_runtime::parts::item;
 
 use crate::Api;
-use crate::clock::seed;
 use crate::driver::{Driver, Mailbox, Turn};
 use crate::group::Member;
 use crate::stop::{Stop, StopHandle};
@@ -75,7 +74,7 @@ impl<K: Resource> Watch<K> {
 
     /// Starts it. The connection is read as the events are asked for, and closed when the iterator is dropped.
     pub fn iter(self) -> WatchIter<K> {
-        let machine = ListWatch::new(self.config, 0, seed());
+        let machine = ListWatch::new(self.config, 0, self.api.client().seed::<ListWatch>());
         let mailbox = Mailbox::new();
         let stop = StopHandle::new(mailbox.commands());
         let given_up = stop.clone();

@@ -18,7 +18,6 @@ use super::run::{Handler, Runs, handler};
 use super::source::{Base, Configure, Scope, Source, Watched};
 use super::startup::Startup;
 use super::task::{Command, Task};
-use crate::clock::seed;
 use crate::driver::{Commands, Driver, Mailbox};
 use crate::informer::Informer;
 use crate::latch::{Latch, latch};
@@ -285,7 +284,7 @@ impl<K: Resource> Controller<K> {
             |what: &str| Error::Misuse(format!("the controller of {} has no {what}", self.resource_type).into());
         let handler = self.handler.take().ok_or_else(|| missing("handler"))?;
         self.config.workers = NonZeroUsize::new(self.workers).ok_or_else(|| missing("workers"))?;
-        self.config.seed = seed();
+        self.config.seed = client.seed::<Reconciler>();
         let mailbox = Mailbox::new();
         let commands = mailbox.commands();
         let (tell, ignores_status) = (commands.clone(), self.ignores_status);

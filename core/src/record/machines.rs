@@ -261,7 +261,9 @@ fn ended(result: Result<String, &Error>) -> Entry {
 /// The end of a handler.
 fn ran(outcome: &Outcome) -> Entry {
     let (word, detail) = match &outcome.verdict {
-        Verdict::Done { requeue_after } => ("done".to_owned(), requeue_after.map(|after| format!("again in {after:?}"))),
+        Verdict::Done { requeue_after } => {
+            ("done".to_owned(), requeue_after.map(|after| format!("again in {after:?}")))
+        }
         Verdict::Waiting { reason, message, .. } => (format!("waiting: {reason}"), Some(message.clone())),
         Verdict::Failed { message, .. } => ("failed".to_owned(), Some(message.clone())),
         Verdict::Terminal { message } => ("failed for good".to_owned(), Some(message.clone())),

@@ -97,6 +97,11 @@ impl Trace {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn has_forgotten_all_but(&self, machines: usize) -> bool {
+        self.runs.len() <= machines
+    }
+
     /// How many steps it holds.
     pub fn len(&self) -> usize {
         self.steps.len()

@@ -35,7 +35,7 @@ impl<K: Resource> List<K> {
     /// ```
     pub fn watch_table(self) -> TableStream {
         let client = self.api.client;
-        let machine = TableWatch::new(self.api.requests, self.params, 0, client.runtime().seed());
+        let machine = TableWatch::new(self.api.requests, self.params, 0, client.seed::<TableWatch>());
         TableStream { driver: Driver::new(machine, client.port()), ended: false }
     }
 }

@@ -112,7 +112,7 @@ impl<K: Resource> WaitRequest<K> {
     pub async fn send(self) -> Result<Awaited<K>, Error> {
         let client = &self.api.client;
         let requests = self.api.requests.clone();
-        let mut wait = WaitFor::new(requests, &self.name, 0, client.runtime().seed())?.timeout(self.timeout);
+        let mut wait = WaitFor::new(requests, &self.name, 0, client.seed::<WaitFor>())?.timeout(self.timeout);
         for (name, predicate) in self.predicates {
             wait = wait.when(name, predicate);
         }

@@ -73,7 +73,7 @@ impl<K: Resource> Watch<K> {
     /// refusal that will hardly change (as 403); the stream goes on after both.
     pub fn stream(self) -> WatchStream<K> {
         let client = self.api.client;
-        let machine = ListWatch::new(self.config, 0, client.runtime().seed());
+        let machine = ListWatch::new(self.config, 0, client.seed::<ListWatch>());
         WatchStream { driver: Driver::new(machine, client.port()), kind: std::marker::PhantomData, ended: false }
     }
 }

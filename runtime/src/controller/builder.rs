@@ -286,7 +286,7 @@ impl<K: Resource> Controller<K> {
             |what: &str| Error::Misuse(format!("the controller of {} has no {what}", self.resource_type).into());
         let handler = self.handler.take().ok_or_else(|| missing("handler"))?;
         self.config.workers = NonZeroUsize::new(self.workers).ok_or_else(|| missing("workers"))?;
-        self.config.seed = client.runtime().seed();
+        self.config.seed = client.seed::<Reconciler>();
         let (commands, received) = unbounded();
         let primary = self.scope.apply(Api::new(client.clone(), self.resource_type.clone()));
         let primary = (self.configure)(Informer::new(primary))

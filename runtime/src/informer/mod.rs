@@ -191,7 +191,7 @@ impl<K: Resource> Informer<K> {
     #[must_use = "it stops when the last handle is dropped"]
     pub fn start(self) -> InformerHandle<K> {
         let (client, resource_type) = (self.api.client(), self.api.resource_type().clone());
-        let mut machine = cloudcoil_core::Informer::new(self.config, 0, client.runtime().seed());
+        let mut machine = cloudcoil_core::Informer::new(self.config, 0, client.seed::<cloudcoil_core::Informer>());
         for (name, values) in self.indexes {
             machine.store_mut().add_index(&name, values).expect("the names of indexes differ");
         }
