@@ -2,12 +2,15 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cloudcoil_runtime::Runtime;
+use cloudcoil_runtime::core::listen::{ListenConfig, ListenError};
 use cloudcoil_runtime::core::{Now, Time, UnixTime};
+use cloudcoil_runtime::listener::{Handler, ListenHandle};
+use cloudcoil_runtime::{Listener, Runtime};
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 
 /// async-std's own threads, of which there are as many as `ASYNC_STD_THREAD_COUNT` says, else one for each processor.
 #[derive(Clone, Debug)]
@@ -47,6 +50,12 @@ impl Runtime for AsyncStdRuntime {
     fn seed(&self) -> u64 {
         // Each state is keyed anew from the system's randomness.
         RandomState::new().hash_one(0_u8)
+    }
+}
+
+impl Listener for AsyncStdRuntime {
+    fn listen(&self, config: ListenConfig, handler: Handler) -> BoxFuture<'static, Result<ListenHandle, ListenError>> {
+        Box::pin(ready(cloudcoil_futures::listen(Arc::new(self.clone()), &config, handler)))
     }
 }
 

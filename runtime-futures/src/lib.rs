@@ -4,9 +4,11 @@
 //! [`Config`](cloudcoil_core::config::Config) wants it, and closed at once when nobody waits for their answer any more.
 
 mod http1;
+mod serve;
 mod signal;
 mod system;
 
 pub use http1::{Dial, Http1, Io};
+pub use serve::listen;
 pub use signal::shutdown_signal;
 pub use system::LocalSystem;

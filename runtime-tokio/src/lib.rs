@@ -21,6 +21,7 @@ mod connector;
 mod failure;
 mod pool;
 mod runtime;
+mod serve;
 mod signal;
 mod system;
 mod transport;

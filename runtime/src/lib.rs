@@ -12,6 +12,7 @@ mod driver;
 mod exchanges;
 mod informer;
 mod latch;
+pub mod listener;
 mod manifest;
 mod panics;
 pub mod parts;
@@ -33,7 +34,7 @@ pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, In
 pub use discovery::Discovery;
 pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
 pub use manifest::{ManifestRequest, ManifestStream, Manifests};
-pub use ports::{Body, Carrier, Runtime, System, Transport};
+pub use ports::{Body, Carrier, Listener, Runtime, System, Transport};
 pub use record::Recorder;
 pub use session::Session;
 

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cloudcoil_core::config::{Identity, ReadError};
 use cloudcoil_core::credentials::{Command, Finished, RunError};
+use cloudcoil_core::listen::{ListenConfig, ListenError};
 use cloudcoil_core::{NetworkError, Now, Time};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use http::{Request, Response};
+
+use crate::listener::{Handler, ListenHandle};
 
 /// An executor and its clocks.
 ///
@@ -76,4 +79,14 @@ pub trait System: Send + Sync + 'static {
 
     /// Whether standard input is a terminal, which a program can be lent.
     fn has_terminal(&self) -> bool;
+}
+
+/// Listens for webhooks, metrics and probes: over HTTP/1.1 at least, and HTTP/2 if it can.
+pub trait Listener: Send + Sync + 'static {
+    /// Listens at an address, and has every request [handled](Handler). Nothing is accepted before this ends, and nothing refused
+    /// after.
+    ///
+    /// # Errors
+    /// [`ListenError`] if the address is taken, or the certificate is none.
+    fn listen(&self, config: ListenConfig, handler: Handler) -> BoxFuture<'static, Result<ListenHandle, ListenError>>;
 }

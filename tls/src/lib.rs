@@ -10,6 +10,8 @@
 //! # Ok::<(), cloudcoil_core::config::ConfigError>(())
 //! ```
 
+mod server;
+
 use std::error::Error as StdError;
 use std::fmt::{self, Display};
 use std::io;
@@ -27,6 +29,8 @@ use rustls::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+pub use server::{Serving, subject};
 
 /// How a server that speaks one of `protocols`, named as in ALPN and the best first, is to be greeted, and told from an
 /// impostor.

@@ -14,7 +14,8 @@ use crate::error::{NetworkError, NetworkErrorKind};
 use chunked::Chunked;
 
 pub use received::{Refusal, RequestDecoder, RequestHead, RequestPart};
-pub use reply::encode_response;
+pub(crate) use reply::encode_response;
+pub use reply::fit;
 
 /// Takes apart one answer of a connection.
 ///

@@ -7,7 +7,7 @@ use http::{Method, Request, Response};
 
 use super::{ListenLimits, failure, overdue, panicked, too_large, too_slow};
 use crate::exchange::HttpRequest;
-use crate::http1::{RequestDecoder, RequestHead, RequestPart, encode_response};
+use crate::http1::{RequestDecoder, RequestHead, RequestPart, encode_response, fit};
 use crate::machine::{Deadline, Machine, Outbox, Ticket, Tickets};
 use crate::time::{Now, Time};
 
@@ -207,14 +207,13 @@ impl ServerConnection {
         }
     }
 
-    fn on_answered(&mut self, now: Now, response: &Response<Bytes>, out: &mut Outbox<ServerOutput>) {
+    fn on_answered(&mut self, now: Now, response: Response<Bytes>, out: &mut Outbox<ServerOutput>) {
         if let State::Handling { method, keeps_alive, .. } = &self.state {
-            let closes = !keeps_alive || self.is_stopping || wants_close(response);
+            let closes = !keeps_alive || self.is_stopping || wants_close(&response);
             let method = method.clone();
-            match response.status().is_informational() {
-                true => self.answer(now, &panicked(), &method, closes, out),
-                false => self.answer(now, response, &method, closes, out),
-            }
+            // These announce an answer, and are none.
+            let response = if response.status().is_informational() { panicked() } else { response };
+            self.answer(now, response, &method, closes, out);
         }
     }
 
@@ -241,7 +240,7 @@ impl ServerConnection {
             },
             Err(refusal) => {
                 let response = failure(refusal.status, &refusal.problem);
-                self.answer(now, &response, &Method::GET, true, out);
+                self.answer(now, response, &Method::GET, true, out);
             }
         }
     }
@@ -249,7 +248,7 @@ impl ServerConnection {
     fn begin(&mut self, now: Now, head: RequestHead, out: &mut Outbox<ServerOutput>) {
         let length = head.length.unwrap_or(0);
         if length > self.limits.body as u64 {
-            return self.answer(now, &too_large(self.limits.body), &head.method, true, out);
+            return self.answer(now, too_large(self.limits.body), &head.method, true, out);
         }
         let expects_continue = head.expects_continue;
         // What is only announced is not worth much room.
@@ -268,7 +267,7 @@ impl ServerConnection {
         loop {
             match self.decoder.part() {
                 Ok(Some(RequestPart::Data(bytes))) if request.body.len() + bytes.len() > self.limits.body => {
-                    return self.answer(now, &too_large(self.limits.body), &request.head.method, true, out);
+                    return self.answer(now, too_large(self.limits.body), &request.head.method, true, out);
                 }
                 Ok(Some(RequestPart::Data(bytes))) => request.body.extend_from_slice(&bytes),
                 Ok(Some(RequestPart::End)) => return self.handle(now, request, out),
@@ -281,7 +280,7 @@ impl ServerConnection {
                 }
                 Err(refusal) => {
                     let response = failure(refusal.status, &refusal.problem);
-                    return self.answer(now, &response, &request.head.method, true, out);
+                    return self.answer(now, response, &request.head.method, true, out);
                 }
             }
         }
@@ -301,13 +300,13 @@ impl ServerConnection {
     fn answer(
         &mut self,
         now: Now,
-        response: &Response<Bytes>,
+        response: Response<Bytes>,
         method: &Method,
         closes: bool,
         out: &mut Outbox<ServerOutput>,
     ) {
         let ticket = self.tickets.issue();
-        let bytes = encode_response(response, method, closes, now.wall).into();
+        let bytes = encode_response(&fit(response, method), closes, now.wall).into();
         out.push(ServerOutput::Send { ticket, bytes });
         self.state = State::Answering { ticket, until: now.mono + self.limits.reply, closes };
     }
@@ -340,9 +339,9 @@ impl Machine for ServerConnection {
             ServerInput::Received { ticket, bytes } if awaited == Some(ticket) => self.on_received(now, bytes, out),
             ServerInput::Sent { ticket } if awaited == Some(ticket) => self.on_sent(now, out),
             ServerInput::Answered { ticket, response } if awaited == Some(ticket) => {
-                self.on_answered(now, &response, out);
+                self.on_answered(now, response, out);
             }
-            ServerInput::Panicked { ticket } if awaited == Some(ticket) => self.on_answered(now, &panicked(), out),
+            ServerInput::Panicked { ticket } if awaited == Some(ticket) => self.on_answered(now, panicked(), out),
             ServerInput::Broke if awaited.is_some() => self.close(out),
             ServerInput::Stopped => {
                 self.is_stopping = true;
@@ -358,12 +357,12 @@ impl Machine for ServerConnection {
         match &self.state {
             State::Starting => self.next(now, self.limits.arrival, out),
             State::AwaitingHead { has_begun: false, .. } => self.finish(now, false, out),
-            State::AwaitingHead { .. } => self.answer(now, &too_slow(), &Method::GET, true, out),
+            State::AwaitingHead { .. } => self.answer(now, too_slow(), &Method::GET, true, out),
             State::AwaitingBody { request, .. } => {
                 let method = request.head.method.clone();
-                self.answer(now, &too_slow(), &method, true, out);
+                self.answer(now, too_slow(), &method, true, out);
             }
-            State::Handling { .. } => self.on_answered(now, &overdue(), out),
+            State::Handling { .. } => self.on_answered(now, overdue(), out),
             State::Continuing { .. } | State::Answering { .. } | State::Finishing { .. } | State::Lingering { .. } => {
                 self.close(out);
             }

@@ -134,6 +134,13 @@ pub enum ListenError {
     Tls(#[from] ConfigError),
 }
 
+impl ListenError {
+    /// What it means that an address cannot be listened on.
+    pub fn bind(address: SocketAddr, problem: &dyn std::error::Error) -> Self {
+        Self::Bind { address, problem: problem.to_string().into() }
+    }
+}
+
 /// An answer that says why there is no other, in a line of text.
 pub fn failure(status: StatusCode, problem: &str) -> Response<Bytes> {
     let mut response = Response::new(Bytes::from(format!("{problem}\n")));

@@ -464,7 +464,7 @@ fn answers_have_bodies_where_http_has_them() {
     assert_eq!(answered("GET", ok().status(599), ""), "HTTP/1.1 599 \r\ncontent-length: 0\r\n\r\n");
     let own = ok().header("content-length", "9").header("transfer-encoding", "chunked").header("keep-alive", "x");
     let own = own.header("a", "1").header("a", "2").header("date", "now").header("connection", "close");
-    let expected = "HTTP/1.1 200 OK\r\na: 1\r\na: 2\r\ndate: now\r\ncontent-length: 1\r\nconnection: close\r\n\r\nx";
+    let expected = "HTTP/1.1 200 OK\r\ncontent-length: 1\r\na: 1\r\na: 2\r\ndate: now\r\nconnection: close\r\n\r\nx";
     assert_eq!(answered("GET", own, "x"), expected);
 }
 

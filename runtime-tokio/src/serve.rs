@@ -1,0 +1,197 @@
+//! HTTPS for webhooks, metrics and probes: HTTP/1.1 as on every executor, and HTTP/2 by hyper.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cloudcoil_runtime::core::http1::fit;
+use cloudcoil_runtime::core::listen::{ListenConfig, ListenError, failure, panicked, too_large, too_slow};
+use cloudcoil_runtime::listener::{Accept, Connection, Handler, ListenHandle, Reload, Service, Wire, listen};
+use cloudcoil_runtime::{Listener, Runtime};
+use cloudcoil_tls::Serving;
+use futures_util::future::{BoxFuture, Either, select};
+use http::header::HOST;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+
+use crate::TokioRuntime;
+
+impl Listener for TokioRuntime {
+    fn listen(&self, config: ListenConfig, handler: Handler) -> BoxFuture<'static, Result<ListenHandle, ListenError>> {
+        let runtime: Arc<dyn Runtime> = Arc::new(self.clone());
+        Box::pin(async move {
+            let tls =
+                config.tls.as_ref().map(|tls| Serving::new(tls, &[b"h2", b"http/1.1"])).transpose()?.map(Arc::new);
+            let bound = bind(config.address).await;
+            let (tcp, address) = bound.map_err(|error| ListenError::bind(config.address, &error))?;
+            let reload = tls.clone().map(|tls| Box::new(move |with: &_| tls.reload(with)) as Reload);
+            Ok(listen(Port { tcp, tls }, address, Service { runtime, handler, limits: config.limits }, reload))
+        })
+    }
+}
+
+async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let tcp = TcpListener::bind(address).await?;
+    let address = tcp.local_addr()?;
+    Ok((tcp, address))
+}
+
+struct Port {
+    tcp: TcpListener,
+    tls: Option<Arc<Serving>>,
+}
+
+impl Accept for Port {
+    type Stream = TcpStream;
+
+    fn accept(&self) -> BoxFuture<'_, io::Result<(TcpStream, SocketAddr)>> {
+        Box::pin(self.tcp.accept())
+    }
+
+    fn serve(&self, tcp: TcpStream, connection: Connection) -> BoxFuture<'static, ()> {
+        Box::pin(serve(self.tls.clone(), tcp, connection))
+    }
+}
+
+async fn serve(tls: Option<Arc<Serving>>, tcp: TcpStream, connection: Connection) {
+    // One that cannot be set is a connection that has closed.
+    let _ = tcp.set_nodelay(true);
+    let Some(tls) = tls else { return connection.serve_http1(Stream(tcp)).await };
+    let stream = match connection.shake(TlsAcceptor::from(tls.current()).accept(tcp)).await {
+        Some(Ok(stream)) => stream,
+        Some(Err(error)) => return tracing::debug!("TLS handshake: {error}"),
+        None => return,
+    };
+    let connection = connection.with_subject(cloudcoil_tls::subject(stream.get_ref().1.peer_certificates()));
+    match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => serve_http2(stream, connection).await,
+        _ => connection.serve_http1(Stream(stream)).await,
+    }
+}
+
+struct Stream<T>(T);
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for Stream<T> {
+    fn receive(&mut self) -> BoxFuture<'_, io::Result<Bytes>> {
+        Box::pin(async {
+            let mut bytes = vec![0; PIECE];
+            let length = self.0.read(&mut bytes).await?;
+            bytes.truncate(length);
+            Ok(bytes.into())
+        })
+    }
+
+    fn send(&mut self, bytes: Bytes) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async move {
+            self.0.write_all(&bytes).await?;
+            self.0.flush().await
+        })
+    }
+
+    fn finish(&mut self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(self.0.shutdown())
+    }
+}
+
+async fn serve_http2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, connection: Connection) {
+    let limits = *connection.limits();
+    let connection = Arc::new(connection);
+    let (open, opened) = watch::channel(0_usize);
+    let (answering, open) = (connection.clone(), Arc::new(open));
+    let service = service_fn(move |request| answered(answering.clone(), open.clone(), request));
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .keep_alive_interval(ALIVE)
+        .keep_alive_timeout(ALIVE)
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX));
+    let mut served = pin!(builder.serve_connection(TokioIo::new(io), service));
+    let (idle, stopped) = (pin!(idle(opened, limits.arrival, limits.idle)), pin!(connection.stopped()));
+    // A connection that breaks is the client's affair.
+    if let Either::Left(_) = select(served.as_mut(), select(idle, stopped)).await {
+        return;
+    }
+    served.as_mut().graceful_shutdown();
+    // A client that takes nothing in is not waited for.
+    let _ = tokio::time::timeout(limits.transfer + limits.handler + limits.reply, served).await;
+}
+
+/// Ends when no request is open, and there was none for a while.
+async fn idle(mut open: watch::Receiver<usize>, first: Duration, later: Duration) {
+    let mut patience = first;
+    loop {
+        let is_busy = *open.borrow_and_update() > 0;
+        match tokio::time::timeout(patience, open.changed()).await {
+            Err(_) if !is_busy => return,
+            Err(_) => {}
+            Ok(_) => patience = later,
+        }
+    }
+}
+
+async fn answered(
+    connection: Arc<Connection>,
+    open: Arc<watch::Sender<usize>>,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    struct Open(Arc<watch::Sender<usize>>);
+    impl Drop for Open {
+        fn drop(&mut self) {
+            self.0.send_modify(|open| *open -= 1);
+        }
+    }
+    open.send_modify(|open| *open += 1);
+    let _open = Open(open);
+    let method = request.method().clone();
+    let response = match request_of(&connection, request).await {
+        Ok(request) => connection.answer(request).await,
+        Err(refusal) => refusal,
+    };
+    // These announce an answer, and are none.
+    let response = if response.status().is_informational() { panicked() } else { response };
+    Ok(fit(response, &method).map(Full::new))
+}
+
+/// The request as HTTP/1.1 has it, with its body; or what is answered if that does not come.
+async fn request_of(connection: &Connection, request: Request<Incoming>) -> Result<Request<Bytes>, Response<Bytes>> {
+    let limits = connection.limits();
+    let (mut head, body) = request.into_parts();
+    if head.method == Method::CONNECT {
+        return Err(failure(StatusCode::NOT_IMPLEMENTED, "this server is no proxy"));
+    }
+    if body.size_hint().lower() > limits.body as u64 {
+        return Err(too_large(limits.body));
+    }
+    let body = match connection.within(limits.transfer, Limited::new(body, limits.body).collect()).await {
+        Some(Ok(body)) => body.to_bytes(),
+        Some(Err(error)) if error.is::<LengthLimitError>() => return Err(too_large(limits.body)),
+        Some(Err(_)) => return Err(failure(StatusCode::BAD_REQUEST, "the request is cut short")),
+        None => return Err(too_slow()),
+    };
+    let host = head.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    head.headers.extend(host.map(|host| (HOST, host)));
+    head.uri = head.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
+    Ok(Request::from_parts(head, body))
+}
+
+/// How many bytes are received at once, at the most.
+const PIECE: usize = 16 << 10;
+
+/// How often a silent connection of HTTP/2 is asked whether it lives, and how long it may take to say so.
+const ALIVE: Duration = Duration::from_secs(30);
+
+/// How many requests may be open at once on a connection of HTTP/2.
+const STREAMS: u32 = 100;
