@@ -1,6 +1,7 @@
 //! From the bytes of an answer to a typed value or a typed error.
 
 use std::borrow::Cow;
+use std::str::Utf8Error;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -25,7 +26,7 @@ pub fn decode<T: DeserializeOwned>(answer: &Answer) -> Result<T, Error> {
 /// As [`decode`], for a value that borrows from the answer.
 pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(answer: &'a Answer) -> Result<T, Error> {
     check(answer)?;
-    let text = str::from_utf8(&answer.body).map_err(|_| not_json(answer, BodyProblem::NotUtf8))?;
+    let text = str::from_utf8(&answer.body).map_err(|error| not_json(answer, no_text(error)))?;
     serde_json::from_str(text).map_err(|error| match error.classify() {
         Category::Data if text.trim_start().starts_with('{') => Error::Decode(fault_of::<T>(text, "object")),
         Category::Eof => not_json(answer, BodyProblem::Truncated),
@@ -105,10 +106,18 @@ fn failure(answer: &Answer) -> Error {
             }
             status.into()
         }
-        Err(_) if str::from_utf8(&answer.body).is_err() => not_json(answer, BodyProblem::NotUtf8),
-        Err(error) if error.is_eof() => not_json(answer, BodyProblem::Truncated),
-        _ => not_json(answer, BodyProblem::NotJson),
+        Err(error) => match str::from_utf8(&answer.body) {
+            Err(error) => not_json(answer, no_text(error)),
+            Ok(_) if error.is_eof() => not_json(answer, BodyProblem::Truncated),
+            Ok(_) => not_json(answer, BodyProblem::NotJson),
+        },
+        Ok(_) => not_json(answer, BodyProblem::NotJson),
     }
+}
+
+/// What is wrong with a body that is no text: one that breaks off within a character may have been good so far.
+fn no_text(error: Utf8Error) -> BodyProblem {
+    if error.error_len().is_none() { BodyProblem::Truncated } else { BodyProblem::NotUtf8 }
 }
 
 #[derive(Deserialize)]
@@ -187,6 +196,7 @@ mod tests {
             assert_eq!(problem_of(code, b"<html>Service Unavailable</html>"), (code, BodyProblem::Html));
             assert_eq!(problem_of(code, b"{\"kind\":\"Pod\",\"meta"), (code, BodyProblem::Truncated));
             assert_eq!(problem_of(code, b"{\"kind\":\"\xff\"}"), (code, BodyProblem::NotUtf8));
+            assert_eq!(problem_of(code, b"{\"kind\":\"\xc3"), (code, BodyProblem::Truncated));
             assert_eq!(problem_of(code, b"upstream error"), (code, BodyProblem::NotJson));
             assert_eq!(problem_of(code, b"[1]"), (code, BodyProblem::NotJson));
         }

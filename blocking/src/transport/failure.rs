@@ -25,7 +25,9 @@ pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
             (None, io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => NetworkErrorKind::Protocol,
             _ => NetworkErrorKind::Lost,
         },
-        Error::Protocol(_) | Error::LargeResponseHeader(..) | Error::BodyStalled => NetworkErrorKind::Protocol,
+        Error::Protocol(_) | Error::LargeResponseHeader(..) => NetworkErrorKind::Protocol,
+        // The connection has ended between two bytes of what separates chunks.
+        Error::BodyStalled => NetworkErrorKind::Lost,
         Error::Http(_) | Error::BadUri(_) => NetworkErrorKind::Request,
         _ => NetworkErrorKind::Lost,
     };

@@ -19,11 +19,13 @@ pub trait Process {
 }
 
 /// A world that jumps from one thing that happens to the next. The same seed and the same calls give the same run.
-pub struct World<P> {
+///
+/// The server is an [`ApiServer`], or any machine that hears the same and says the same, such as one that follows a script.
+pub struct World<P, S = ApiServer> {
     /// When it began: the wall clock is reckoned from there, so that rounding does not add up.
     began: Now,
     now: Now,
-    server: ApiServer,
+    server: S,
     network: Network,
     processes: Vec<Slot<P>>,
     under_way: BTreeMap<(Time, u64), Event>,
@@ -79,9 +81,13 @@ impl Trace {
     }
 }
 
-impl<P: Process> World<P> {
+impl<P, S> World<P, S>
+where
+    P: Process,
+    S: Machine<Input = ServerInput, Output = HttpEvent>,
+{
     /// A world around a server, with no process yet.
-    pub fn new(server: ApiServer, now: Now, faults: Faults, seed: u64) -> Self {
+    pub fn new(server: S, now: Now, faults: Faults, seed: u64) -> Self {
         Self {
             began: now,
             now,
@@ -134,12 +140,12 @@ impl<P: Process> World<P> {
     }
 
     /// The server, to look at.
-    pub const fn server(&self) -> &ApiServer {
+    pub const fn server(&self) -> &S {
         &self.server
     }
 
     /// Does something to the server behind everybody's back.
-    pub fn with_server(&mut self, act: impl FnOnce(&mut ApiServer, Now, &mut Outbox<HttpEvent>)) {
+    pub fn with_server(&mut self, act: impl FnOnce(&mut S, Now, &mut Outbox<HttpEvent>)) {
         let mut out = Outbox::new();
         act(&mut self.server, self.now, &mut out);
         self.carry(out);
@@ -167,6 +173,13 @@ impl<P: Process> World<P> {
         }
         self.carry(others);
         answer
+    }
+
+    /// Lets a process look about, as when something was put into it from outside; one that is paused does so in the end.
+    pub fn nudge(&mut self, number: usize) {
+        if self.processes[number].paused.is_none() {
+            self.step_process(number, None);
+        }
     }
 
     /// A process, to look at.
@@ -197,6 +210,23 @@ impl<P: Process> World<P> {
             assert!(self.trace.steps < limit, "{MAX_STEPS} steps within {duration:?}: something goes round in circles");
         }
         self.pass_time(end);
+    }
+
+    /// Lets time pass until `done`, which is asked before anything happens and after each thing that did; answers `false` when that
+    /// is not within `limit`, or when nothing can happen any more.
+    ///
+    /// # Panics
+    /// As [`run_for`](Self::run_for).
+    pub fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.now.mono + limit;
+        let most = self.trace.steps + MAX_STEPS;
+        while !done(self) {
+            let Some((at, next)) = self.next().filter(|(at, _)| *at <= end) else { return false };
+            self.pass_time(at);
+            self.happen(next);
+            assert!(self.trace.steps < most, "{MAX_STEPS} steps within {limit:?}: something goes round in circles");
+        }
+        true
     }
 
     fn pass_time(&mut self, until: Time) {
