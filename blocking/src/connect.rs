@@ -1,22 +1,24 @@
 //! Clients from configurations.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use cloudcoil_core::config::{Config, ConfigInput, ConfigLoad, ConfigOutput, ConfigSource, Environment, ReadError};
-use cloudcoil_core::{Error, Machine as _, Now, Outbox};
-use cloudcoil_runtime::process_environment;
+use cloudcoil_runtime::blocking;
+use cloudcoil_runtime::blocking::{Client, Error, process_environment};
+use cloudcoil_runtime::core::config::{Config, ConfigSource, Kubeconfig, ReadError, ViewOptions};
 
-use crate::{Client, UreqTransport};
+use crate::UreqTransport;
 
-impl Client {
+/// Makes clients that run on threads: in scope with the [`prelude`](crate::prelude), its functions are called as if they were
+/// [`Client`]'s own.
+pub trait Connect: Sized {
     /// A client for the current context of the kubeconfig, or inside a cluster for the pod's service account.
     ///
     /// Looks at the files in `KUBECONFIG`, else at `~/.kube/config`, else at the service account. Does not connect yet.
     ///
     /// # Errors
     /// [`Error::Config`], naming the file and field at fault.
-    pub fn try_default() -> Result<Self, Error> {
+    fn try_default() -> Result<Self, Error> {
         Self::try_from_config(&load_config(ConfigSource::default())?)
     }
 
@@ -24,15 +26,19 @@ impl Client {
     ///
     /// # Errors
     /// As [`try_default`](Self::try_default).
-    pub fn try_from_kubeconfig(path: impl Into<PathBuf>) -> Result<Self, Error> {
-        Self::try_from_config(&load_config(ConfigSource { path: Some(path.into()), ..ConfigSource::default() })?)
+    fn try_from_kubeconfig(path: impl Into<PathBuf>) -> Result<Self, Error> {
+        Self::try_from_config(&load_config(ConfigSource::from_kubeconfig(path))?)
     }
 
     /// A client for a configuration at hand; see [`load_config`].
     ///
     /// # Errors
     /// [`Error::Config`] where TLS cannot be set up as configured.
-    pub fn try_from_config(config: &Config) -> Result<Self, Error> {
+    fn try_from_config(config: &Config) -> Result<Self, Error>;
+}
+
+impl Connect for Client {
+    fn try_from_config(config: &Config) -> Result<Self, Error> {
         Ok(Self::new(Arc::new(UreqTransport::new(config)?)).with_default_namespace(&config.namespace))
     }
 }
@@ -42,33 +48,27 @@ impl Client {
 /// # Errors
 /// [`Error::Config`], naming the file and field at fault.
 pub fn load_config(source: ConfigSource) -> Result<Config, Error> {
-    load(source, process_environment(), read_file)
+    Ok(blocking::load_config(source, process_environment(), read_file)?)
 }
 
-fn load(
-    source: ConfigSource,
-    environment: Environment,
-    read: impl Fn(&Path) -> Result<Vec<u8>, ReadError>,
-) -> Result<Config, Error> {
-    let mut load = ConfigLoad::new(source, environment);
-    let mut out = Outbox::new();
-    let mut input = None;
-    loop {
-        // Loading has no time limits, so any clock will do.
-        let _ = load.step(Now::default(), input.take(), &mut out);
-        for output in out.drain() {
-            match output {
-                ConfigOutput::Read { ticket, path } => {
-                    input = Some(ConfigInput::Read { ticket, result: read(&path) });
-                }
-                ConfigOutput::Warn(warning) => tracing::warn!("{warning}"),
-                ConfigOutput::Loaded(result) => return Ok(*result?),
-            }
-        }
-    }
+/// The kubeconfig files of a source, read and merged, as `kubectl config view` shows them.
+///
+/// ```no_run
+/// # use cloudcoil_blocking::core::config::ViewOptions;
+/// # fn example() -> Result<(), cloudcoil_blocking::Error> {
+/// let options = ViewOptions { minify: true, flatten: true, raw: false };
+/// print!("{}", cloudcoil_blocking::view_config(Default::default(), options)?.to_yaml());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Config`], naming the file and field at fault.
+pub fn view_config(source: ConfigSource, options: ViewOptions) -> Result<Kubeconfig, Error> {
+    Ok(blocking::view_config(source, process_environment(), options, read_file)?)
 }
 
 /// Reads a file whole.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
     Ok(std::fs::read(path)?)
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use cloudcoil_apiserver::{ServerConfig, ServerHandle, serve};
 use cloudcoil_blocking::core::k8s_openapi::api::apps::v1::Deployment;
 use cloudcoil_blocking::core::k8s_openapi::api::core::v1::{Event, Pod};
-use cloudcoil_blocking::{Client, KnownResource, Patch};
+use cloudcoil_blocking::{Client, Connect as _, KnownResource, Patch};
 use serde_json::{Value, from_value, json};
 
 /// A server in memory, and a client of it.

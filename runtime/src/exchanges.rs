@@ -11,8 +11,8 @@ use http::Response;
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::warnings::Warnings;
-use crate::{Body, Runtime, Transport};
+use crate::plain::Warnings;
+use crate::{Body, Client, Runtime, Transport};
 
 /// Sends requests and hands their answers on, one event at a time; dropping it drops every exchange.
 ///
@@ -27,8 +27,9 @@ pub(crate) struct Exchanges {
 }
 
 impl Exchanges {
-    pub(crate) fn new(transport: Arc<dyn Transport>, runtime: Arc<dyn Runtime>, warnings: Arc<Warnings>) -> Self {
-        Self { transport, runtime, warnings, open: Vec::new(), turn: 0 }
+    pub(crate) fn new(client: &Client) -> Self {
+        let (transport, runtime) = (client.link.transport.clone(), client.runtime().clone());
+        Self { transport, runtime, warnings: client.warnings().clone(), open: Vec::new(), turn: 0 }
     }
 
     pub(crate) fn perform(&mut self, effect: HttpEffect) {

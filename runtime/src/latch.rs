@@ -1,8 +1,13 @@
 //! Something that happens once, and that many may wait for.
 
+use std::pin::pin;
+
+use cloudcoil_core::Time;
 use futures_channel::oneshot;
 use futures_util::FutureExt as _;
-use futures_util::future::{BoxFuture, Shared};
+use futures_util::future::{BoxFuture, Shared, select};
+
+use crate::clock::Clock;
 
 /// The side that lets it happen. Dropping it lets it happen too.
 pub(crate) struct Opener(Option<oneshot::Sender<()>>);
@@ -30,6 +35,12 @@ impl Latch {
 
     pub(crate) async fn opened(&self) {
         self.0.clone().await;
+    }
+
+    /// Waits no longer than `until`; answers whether it is open.
+    pub(crate) async fn opened_until(&self, clock: &Clock, until: Time) -> bool {
+        select(pin!(self.opened()), pin!(clock.sleep_until(until))).await;
+        self.is_open()
     }
 }
 

@@ -1,50 +1,31 @@
-//! The async API of Cloudcoil: clients, informers and controllers over any executor.
+//! The API of Cloudcoil that users see: clients, informers and controllers over any executor, and [on plain threads](blocking).
 //!
 //! Everything is decided by the machines of `cloudcoil-core`; this crate runs them. It names no executor: an adapter
 //! brings a [`Runtime`] and a [`Transport`], and an operator library needs nothing but this crate.
 
-mod api;
-mod client;
-mod connect;
-mod controller;
-mod discovery;
+pub mod blocking;
+mod clock;
 mod driver;
 mod exchanges;
-mod informer;
+mod facade;
+mod flight;
 mod latch;
+mod link;
 pub mod listener;
-mod manifest;
-mod panics;
-pub mod parts;
+mod plain;
 mod ports;
-mod record;
+mod run;
 mod send;
 mod session;
-mod shared;
-mod warnings;
+mod streams;
 
-pub use api::{
-    Api, Awaited, Create, Delete, DeleteCollection, Evict, Get, List, ListStream, LogBytes, LogText, Logs,
-    PatchRequest, Replace, Save, SetReplicas, Subresource, SubresourceWrite, TableStream, WaitRequest, Watch,
-    WatchEvent, WatchStream,
-};
-pub use client::Client;
-pub use connect::{load_config, process_environment, view_config};
-pub use controller::{Action, Context, Controller, ControllerHandle, IntoKeys, IntoOutcome, Stop, Wait, form};
-pub use discovery::Discovery;
-pub use informer::{Change, Informer, InformerHandle, InformerStatus, Reader};
-pub use manifest::{ManifestRequest, ManifestStream, Manifests};
+use cloudcoil_dual::asynchronous as dual;
+
+pub use facade::*;
+pub use plain::nouns::*;
 pub use ports::{Body, Carrier, Listener, Runtime, System, Transport};
-pub use record::Recorder;
 pub use session::Session;
-
-pub use cloudcoil_core as core;
-pub use cloudcoil_core::{
-    Answer, ApiResource, BackoffPolicy, Catalog, DecodeError, Deleted, Error, Evicted, FieldSelector, FieldValidation,
-    KnownResource, ListVersion, LogSource, Object, Patch, Predicate, Propagation, ReconcilerConfig, ReconcilerStatus,
-    Resource, ResourceKey, ResourceList, ResourceType, RetryPolicy, Scope, Selector, Status, Table, TableEvent,
-    Unstructured, Warning, WatchConfig,
-};
+pub use streams::{ListStream, LogBytes, LogText, ManifestStream, TableStream, WatchStream};
 
 /// What most programs use.
 pub mod prelude {

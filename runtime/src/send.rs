@@ -1,4 +1,4 @@
-//! Builders that can be awaited: that is to have them sent.
+//! Builders that can be awaited.
 
 use cloudcoil_core::manifest::ManifestReport;
 use cloudcoil_core::{Deleted, Error, Evicted, Resource, ResourceList};
@@ -10,9 +10,9 @@ use crate::{
     SetReplicas, SubresourceWrite, WaitRequest,
 };
 
-/// Awaiting a builder is awaiting its `send`.
 macro_rules! awaited {
     ($([$($parameters:tt)*] $builder:ty, $life:lifetime => $output:ty;)*) => {$(
+        /// Awaiting the builder is awaiting its `send`.
         impl<$($parameters)*> IntoFuture for $builder {
             type Output = $output;
             type IntoFuture = BoxFuture<$life, $output>;

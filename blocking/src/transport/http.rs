@@ -10,11 +10,10 @@ use cloudcoil_core::config::{Config, ConfigError};
 use http::{HeaderValue, Method, Request, Response, header};
 use ureq::Agent;
 
-use super::Body;
 use super::connector::{Connector, Unresolved, forwarding};
 use super::failure::{body_failure, exchange_failure};
 use super::wire::lending;
-use crate::Cancel;
+use crate::{Body, Cancel};
 
 /// Carries requests whose address is absolute over HTTP/1.1. A connection is kept when an answer was read to its end; every
 /// watch has one of its own.

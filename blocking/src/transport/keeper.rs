@@ -11,9 +11,8 @@ use cloudcoil_core::credentials::{
 use cloudcoil_core::{Deadline, Machine as _, NetworkError, NetworkErrorKind, Outbox, Ticket, Tickets};
 
 use super::program::run;
-use crate::Cancel;
-use crate::clock::Clock;
 use crate::connect::read_file;
+use crate::{Cancel, Clock};
 
 /// Credentials, and what they have asked for. A file is read and a program run on a thread of its own, so that whoever waits
 /// can leave, and nobody else is held up.
@@ -107,7 +106,7 @@ impl Keeper {
                 CredentialsOutput::Stand { caller } => drop(state.replies.insert(caller, Ok(None))),
                 CredentialsOutput::Refuse { caller, error } => drop(state.replies.insert(caller, Err(error))),
                 CredentialsOutput::Read { ticket, path } => {
-                    let read = move |_: &Cancel| CredentialsInput::Read { ticket, result: read_file(&path) };
+                    let read = move |_: &Cancel| CredentialsInput::Read { ticket, result: read_file(path) };
                     let refused = |why| CredentialsInput::Read { ticket, result: Err(ReadError::Failed(why)) };
                     self.start(state, ticket, read, refused);
                 }

@@ -10,8 +10,7 @@ use http::{Request, Response};
 
 use super::http::Connections;
 use super::keeper::Keeper;
-use super::{Body, Transport};
-use crate::Cancel;
+use crate::{Body, Cancel, Transport};
 
 /// Carries requests to the API server of one [`Config`] over HTTP/1.1. Connections are kept and shared; clones share them too.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use std::thread;
 
 use cloudcoil_apiserver::{ServerConfig, ServerHandle, Tls, serve, serve_tls};
 use cloudcoil_blocking::core::config::{Config, Pem, Secret};
-use cloudcoil_blocking::{Client, Resource as _};
+use cloudcoil_blocking::{Client, Connect as _, Resource as _};
 use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::runtime::Runtime;
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cloudcoil_blocking::core::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use cloudcoil_blocking::{
-    Action, Client, Config, Context, Controller, Error, Patch, Resource as _, ResourceKey, Stop, WatchEvent,
+    Action, Client, Config, Connect as _, Context, Controller, Error, Patch, Resource as _, ResourceKey, Stop,
+    WatchEvent,
 };
 use serde_json::json;
 

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cloudcoil_blocking::core::{NetworkError, NetworkErrorKind};
-use cloudcoil_blocking::{Cancel, Client, Config, ConfigSource, Error, Transport as _, UreqTransport, load_config};
+use cloudcoil_blocking::{
+    Cancel, Client, Config, ConfigSource, Connect as _, Error, Transport as _, UreqTransport, load_config,
+};
 use http::{Request, StatusCode};
 use tempfile::TempDir;
 

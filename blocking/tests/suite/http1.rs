@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_blocking::core::{Answer, NetworkErrorKind};
-use cloudcoil_blocking::{Cancel, Client, Config, Error, RetryPolicy, Transport as _, UreqTransport};
+use cloudcoil_blocking::{Cancel, Client, Config, Connect as _, Error, RetryPolicy, Transport as _, UreqTransport};
 use http::{Method, Request};
 
 use crate::common::{is_closed, raw, read_head, write};

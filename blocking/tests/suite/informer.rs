@@ -2,7 +2,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use cloudcoil_blocking::core::k8s_openapi::api::core::v1::ConfigMap;
-use cloudcoil_blocking::{Client, Config, Error, Informer, InformerHandle, Resource as _, ResourceKey};
+use cloudcoil_blocking::{Client, Config, Connect as _, Error, Informer, InformerHandle, Resource as _, ResourceKey};
 
 use crate::common::{Cluster, Proxy, map, raw, value};
 

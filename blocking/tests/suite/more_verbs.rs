@@ -6,7 +6,7 @@ use std::time::Duration;
 use cloudcoil_blocking::core::k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use cloudcoil_blocking::core::k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use cloudcoil_blocking::core::manifest;
-use cloudcoil_blocking::{Client, Config, Error, Evicted, Patch, Resource as _, RetryPolicy};
+use cloudcoil_blocking::{Client, Config, Connect as _, Error, Evicted, Patch, Resource as _, RetryPolicy};
 use serde_json::json;
 
 use crate::common::{Cluster, is_closed, map, raw, read_head, value, write};

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use cloudcoil_blocking::core::NetworkErrorKind;
 use cloudcoil_blocking::core::config::{ConfigError, Identity};
 use cloudcoil_blocking::core::k8s_openapi::api::core::v1::Namespace;
-use cloudcoil_blocking::{Client, Config, Error, RetryPolicy, UreqTransport};
+use cloudcoil_blocking::{Client, Config, Connect as _, Error, RetryPolicy, UreqTransport};
 use http::Request;
 
 use crate::common::{Cluster, pem, raw};

@@ -2,7 +2,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use cloudcoil_blocking::core::k8s_openapi::api::core::v1::ConfigMap;
-use cloudcoil_blocking::{Client, Config, Error, Resource as _, WatchEvent};
+use cloudcoil_blocking::{Client, Config, Connect as _, Error, Resource as _, WatchEvent};
 
 use crate::common::{Cluster, is_closed, map, raw, read_head, value, write};
 

@@ -17,8 +17,9 @@ use futures_util::future::{BoxFuture, Either, pending, select};
 use http::{Method, Request, Response};
 
 use super::Handler;
+use crate::Runtime;
 use crate::latch::Latch;
-use crate::{Runtime, panics};
+use crate::plain::message;
 
 /// How a connection is read and written.
 pub trait Wire: Send {
@@ -160,15 +161,14 @@ impl Connection {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         request.extensions_mut().insert(self.peer.clone());
         let handled = AssertUnwindSafe(async { (self.handler)(request).await }).catch_unwind().await;
-        let say =
-            |panic: &_| tracing::error!("the handler of {method} {path} has panicked: {}", panics::message(panic));
+        let say = |panic: &_| tracing::error!("the handler of {method} {path} has panicked: {}", message(panic));
         handled.inspect_err(|panic| say(&**panic)).ok()
     }
 }
 
 /// Logs that a handler has panicked.
 pub fn report(method: &Method, path: &str, panic: &(dyn Any + Send)) {
-    tracing::error!("the handler of {method} {path} has panicked: {}", panics::message(panic));
+    tracing::error!("the handler of {method} {path} has panicked: {}", message(panic));
 }
 
 fn told(ticket: Ticket, sent: io::Result<()>) -> ServerInput {

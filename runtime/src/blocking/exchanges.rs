@@ -1,0 +1,160 @@
+//! The HTTP exchanges that a machine has in flight, each on a thread of its own.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, NetworkErrorKind, Ticket, Time};
+use tracing::Span;
+use tracing::field::Empty;
+
+use super::driver::Letter;
+use super::{Cancel, Client, Clock, Transport};
+use crate::plain::Warnings;
+
+/// Sends requests and has their answers brought to a driver; dropping it gives up every exchange, and waits for their threads,
+/// except for those that are still connecting.
+///
+/// The next piece of a body is read when the one before was [taken](Exchanges::taken), so a reader that lags holds up the server,
+/// not memory.
+pub(crate) struct Exchanges<C> {
+    transport: Arc<dyn Transport>,
+    clock: Clock,
+    warnings: Arc<Warnings>,
+    mail: Sender<Letter<C>>,
+    open: Vec<Exchange>,
+}
+
+struct Exchange {
+    ticket: Ticket,
+    cancel: Cancel,
+    taken: Sender<()>,
+    thread: Option<JoinHandle<()>>,
+    sent: Time,
+    span: Span,
+}
+
+impl<C: Send + 'static> Exchanges<C> {
+    pub(crate) fn new(client: &Client, mail: Sender<Letter<C>>) -> Self {
+        let (transport, warnings) = (client.link.transport.clone(), client.warnings().clone());
+        Self { transport, clock: client.clock(), warnings, mail, open: Vec::new() }
+    }
+
+    pub(crate) fn perform(&mut self, effect: HttpEffect) {
+        match effect {
+            HttpEffect::Send { ticket, request } => self.start(ticket, request),
+            HttpEffect::Cancel { ticket } => self.open.retain(|exchange| exchange.ticket != ticket),
+        }
+    }
+
+    fn start(&mut self, ticket: Ticket, request: HttpRequest) {
+        let (inner, cancel) = (request.inner(), Cancel::new());
+        let (method, path) = (inner.method().as_str(), inner.uri().path());
+        let span = tracing::debug_span!("request", method, path, code = Empty);
+        let (taken, credit) = channel();
+        let worker = Worker { ticket, mail: self.mail.clone(), credit };
+        let (transport, its_cancel) = (self.transport.clone(), cancel.clone());
+        let builder = thread::Builder::new().name("cloudcoil-request".into());
+        let thread = builder.spawn(move || worker.run(&*transport, request, &its_cancel));
+        if let Err(error) = &thread {
+            let text = format!("the system refuses a thread: {error}");
+            let result = Err(NetworkError::new(NetworkErrorKind::Request, text));
+            let _ = self.mail.send(Letter::Http(HttpEvent::Closed { ticket, result }));
+        }
+        let sent = self.clock.now().mono;
+        self.open.push(Exchange { ticket, cancel, taken, thread: thread.ok(), sent, span });
+    }
+
+    /// An event was taken out of the mail: its exchange goes on.
+    pub(crate) fn taken(&mut self, event: &HttpEvent) {
+        let Some(place) = self.open.iter().position(|exchange| exchange.ticket == event.ticket()) else { return };
+        match event {
+            HttpEvent::Responded { status, headers, .. } => {
+                self.open[place].span.record("code", status.as_u16());
+                self.warnings.hear(headers, &self.open[place].span);
+            }
+            HttpEvent::Received { .. } => {}
+            HttpEvent::Closed { result, .. } => {
+                return self.open.swap_remove(place).end(result, self.clock.now().mono);
+            }
+        }
+        // The thread may be gone; then its last words are in the mail.
+        let _ = self.open[place].taken.send(());
+    }
+}
+
+impl Exchange {
+    fn end(mut self, result: &Result<(), NetworkError>, now: Time) {
+        let elapsed = now.since(self.sent);
+        self.span.in_scope(|| match result {
+            Ok(()) => tracing::debug!(?elapsed, "answered"),
+            Err(error) => tracing::debug!(?elapsed, %error, "failed"),
+        });
+        join(self.thread.take());
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        // The connection of one that has ended is others' now.
+        let Some(thread) = self.thread.take() else { return };
+        self.taken = channel().0;
+        // What is not in a connection is on the way to one, which cannot be cut short and ends by itself in some seconds.
+        if self.cancel.cancel() {
+            join(Some(thread));
+        }
+    }
+}
+
+fn join(thread: Option<JoinHandle<()>>) {
+    if let Some(Err(panic)) = thread.map(JoinHandle::join) {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// The thread of an exchange.
+struct Worker<C> {
+    ticket: Ticket,
+    mail: Sender<Letter<C>>,
+    credit: Receiver<()>,
+}
+
+/// Nobody wants to hear of the exchange any more.
+struct GivenUp;
+
+impl<C> Worker<C> {
+    fn run(self, transport: &dyn Transport, request: HttpRequest, cancel: &Cancel) {
+        let ticket = self.ticket;
+        let result = match self.carry(transport, request, cancel) {
+            Ok(result) => result,
+            Err(GivenUp) => return,
+        };
+        let _ = self.tell(HttpEvent::Closed { ticket, result });
+    }
+
+    fn carry(
+        &self,
+        transport: &dyn Transport,
+        request: HttpRequest,
+        cancel: &Cancel,
+    ) -> Result<Result<(), NetworkError>, GivenUp> {
+        let ticket = self.ticket;
+        let (head, body) = match transport.send(request.into_inner(), cancel) {
+            Ok(response) => response.into_parts(),
+            Err(error) => return Ok(Err(error)),
+        };
+        self.tell(HttpEvent::Responded { ticket, status: head.status, headers: head.headers })?;
+        for piece in body {
+            self.credit.recv().map_err(|_| GivenUp)?;
+            match piece {
+                Ok(bytes) => self.tell(HttpEvent::Received { ticket, bytes })?,
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn tell(&self, event: HttpEvent) -> Result<(), GivenUp> {
+        self.mail.send(Letter::Http(event)).map_err(|_| GivenUp)
+    }
+}
