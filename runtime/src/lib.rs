@@ -3,6 +3,8 @@
 //! Everything is decided by the machines of `cloudcoil-core`; this crate runs them. It names no executor: an adapter
 //! brings a [`Runtime`] and a [`Transport`], and an operator library needs nothing but this crate.
 
+#![expect(clippy::duplicate_mod, reason = "the facade is written once, and compiled for tasks and for threads")]
+
 pub mod blocking;
 mod clock;
 mod driver;
