@@ -5,7 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use cloudcoil_blocking as facade;
-use cloudcoil_blocking::{Awaited, Client, Error, List, ManifestRequest, Unstructured, WaitRequest, WatchEvent};
+use cloudcoil_blocking::{
+    Awaited, Client, Connect as _, Error, List, ManifestRequest, Unstructured, WaitRequest, WatchEvent,
+};
 use cloudcoil_runtime::Change;
 use cloudcoil_runtime::core::config::Config;
 use cloudcoil_runtime::core::manifest::ManifestOutcome;
