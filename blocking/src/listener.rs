@@ -6,16 +6,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, Tc
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use std::{fmt, thread};
 
 use bytes::Bytes;
+use cloudcoil_runtime::blocking::Clock;
 use cloudcoil_runtime::core::config::ConfigError;
 use cloudcoil_runtime::core::listen::{
     ListenConfig, ListenError, ListenLimits, Peer, ServerConnection, ServerInput, ServerOutput, ServerTls,
 };
 use cloudcoil_runtime::core::machine::{Deadline, Machine as _, Outbox, Ticket};
-use cloudcoil_runtime::core::{Now, Time, UnixTime};
+use cloudcoil_runtime::core::{Now, Time};
 use cloudcoil_runtime::listener::report;
 use cloudcoil_tls::Serving;
 use http::{Request, Response};
@@ -51,7 +52,7 @@ pub fn listen(config: ListenConfig, handler: RequestHandler) -> Result<ListenHan
         handler,
         limits: config.limits,
         tls,
-        epoch: Instant::now(),
+        clock: Clock::new(),
         state: Mutex::default(),
         changed: Condvar::new(),
     });
@@ -117,7 +118,7 @@ struct Shared {
     handler: RequestHandler,
     limits: ListenLimits,
     tls: Option<Arc<Serving>>,
-    epoch: Instant,
+    clock: Clock,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -219,8 +220,7 @@ impl Shared {
     }
 
     fn now(&self) -> Now {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { mono: Time::ZERO + self.epoch.elapsed(), wall: UnixTime::default() + wall }
+        self.clock.now()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,11 +1,99 @@
-//! HTTP from threads.
+//! HTTP, files and programs, from threads.
 
 mod connector;
 mod failure;
 mod http;
-mod keeper;
 mod program;
-mod session;
 mod wire;
 
-pub use session::UreqTransport;
+use std::fmt;
+use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::http::{Request, Response};
+use bytes::Bytes;
+use cloudcoil_core::config::{Config, ConfigError, Identity, ReadError};
+use cloudcoil_core::credentials::{Command, Finished, RunError};
+use cloudcoil_core::{NetworkError, NetworkErrorKind};
+
+use self::http::Connections;
+use crate::connect::read_file;
+use crate::{Body, Cancel, Carrier, Session, System, Transport};
+
+/// Carries requests to the API server of one [`Config`] over HTTP/1.1. Connections are kept and shared; clones share them too.
+#[derive(Clone)]
+pub struct UreqTransport(Session);
+
+impl UreqTransport {
+    /// A transport that has not connected yet.
+    ///
+    /// # Errors
+    /// [`ConfigError`] where TLS or the impersonated user cannot be as configured.
+    pub fn new(config: &Config) -> Result<Self, ConfigError> {
+        let identity = config.tls.identity.clone().filter(|_| config.is_tls()).map(Arc::new);
+        let connections = Mutex::new((identity, Connections::new(config)?));
+        let carrier = UreqCarrier { config: config.clone(), connections };
+        Ok(Self(Session::new(config, Arc::new(carrier), Arc::new(ThisSystem))?))
+    }
+}
+
+impl Transport for UreqTransport {
+    fn send(&self, request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
+        self.0.send(request, cancel)
+    }
+}
+
+impl fmt::Debug for UreqTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("UreqTransport").field(&self.0).finish()
+    }
+}
+
+struct UreqCarrier {
+    config: Config,
+    /// Those of the client certificate that is in use.
+    connections: Mutex<(Option<Arc<Identity>>, Connections)>,
+}
+
+impl UreqCarrier {
+    fn connections(&self, identity: Option<Arc<Identity>>) -> Result<Connections, ConfigError> {
+        // What is in there is whole, whoever has panicked.
+        let mut current = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0 != identity {
+            let mut config = self.config.clone();
+            config.tls.identity = identity.as_deref().cloned();
+            *current = (identity, Connections::new(&config)?);
+        }
+        Ok(current.1.clone())
+    }
+}
+
+impl Carrier for UreqCarrier {
+    fn carry(
+        &self,
+        request: Request<Bytes>,
+        identity: Option<Arc<Identity>>,
+        cancel: &Cancel,
+    ) -> Result<Response<Body>, NetworkError> {
+        let refused = |error: ConfigError| NetworkError::new(NetworkErrorKind::Tls, error.to_string());
+        self.connections(identity).map_err(refused)?.send(request, cancel)
+    }
+}
+
+/// The files and programs of this machine.
+struct ThisSystem;
+
+impl System for ThisSystem {
+    fn read(&self, path: PathBuf) -> Result<Vec<u8>, ReadError> {
+        read_file(path)
+    }
+
+    fn run(&self, command: Command, cancel: &Cancel) -> Result<Finished, RunError> {
+        program::run(command, cancel)
+    }
+
+    fn has_terminal(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+}

@@ -33,6 +33,7 @@ mod link;
 mod logs;
 mod ports;
 mod run;
+mod session;
 mod stop;
 
 use cloudcoil_dual::blocking as dual;
@@ -42,7 +43,8 @@ pub use clock::Clock;
 pub use facade::*;
 pub use iterators::{ListStream, ManifestIter, ManifestStream, Objects, TableStream, WatchIter, WatchStream};
 pub use logs::{LogBytes, LogText};
-pub use ports::{Body, Transport};
+pub use ports::{Body, Carrier, System, Transport};
+pub use session::Session;
 pub use stop::StopHandle;
 
 pub use crate::plain::nouns::*;

@@ -9,6 +9,7 @@ mod client;
 mod connect;
 mod controller;
 mod discovery;
+mod exchange;
 mod informer;
 mod manifest;
 
@@ -26,6 +27,7 @@ pub(crate) use controller::{Command, Pass, Readers, Started};
 pub use controller::{Context, Controller, ControllerHandle};
 pub use discovery::Discovery;
 pub(crate) use discovery::{Flight, Wanted, ask, lock};
+pub(crate) use exchange::exchange;
 pub use informer::{Informer, InformerHandle};
 pub(crate) use manifest::Installing;
 pub use manifest::{ManifestRequest, Manifests};

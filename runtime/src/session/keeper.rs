@@ -12,21 +12,8 @@ use futures_util::future::BoxFuture;
 
 use crate::{Runtime, System};
 
-/// What a request wants to know.
-#[derive(Clone, Copy)]
-pub(super) enum Question {
-    /// What to send.
-    Credentials,
-    /// What to send, now that the server does not take that generation.
-    Better { than: u64 },
-}
-
-/// The answer.
-pub(super) enum Reply {
-    Grant(Grant),
-    Stand,
-    Refuse(CredentialsError),
-}
+/// `None` where there is nothing better than what was rejected.
+pub(super) type Reply = Result<Option<Grant>, CredentialsError>;
 
 /// Credentials, and what they have asked for. There is no task of their own: whoever waits for them does the work, and when
 /// one goes, another goes on with it.
@@ -60,12 +47,13 @@ impl Keeper {
         Self { state: Mutex::new(state), waiting: Arc::default(), runtime, system }
     }
 
-    /// Asks, and waits for the reply. Dropping the future takes the question back.
-    pub(super) async fn ask(self: Arc<Self>, question: Question) -> Reply {
+    /// Asks for credentials, or better ones than those of the generation that was rejected, and waits for the reply. Dropping the
+    /// future takes the question back.
+    pub(super) async fn ask(self: Arc<Self>, rejected: Option<u64>) -> Reply {
         let caller = self.state().callers.issue();
-        let mut asked = Some(match question {
-            Question::Credentials => CredentialsInput::Asked { caller },
-            Question::Better { than } => CredentialsInput::Rejected { caller, generation: than },
+        let mut asked = Some(match rejected {
+            None => CredentialsInput::Asked { caller },
+            Some(generation) => CredentialsInput::Rejected { caller, generation },
         });
         let guard = Asking { keeper: self, caller };
         std::future::poll_fn(|context| guard.keeper.poll_reply(caller, asked.take(), context)).await
@@ -121,14 +109,14 @@ impl Keeper {
         for output in out {
             match output {
                 CredentialsOutput::Grant { caller, grant } => {
-                    state.replies.insert(caller, Reply::Grant(grant));
+                    state.replies.insert(caller, Ok(Some(grant)));
                 }
                 CredentialsOutput::Stand { caller } => {
-                    state.replies.insert(caller, Reply::Stand);
+                    state.replies.insert(caller, Ok(None));
                 }
                 CredentialsOutput::Refuse { caller, error } => {
                     tracing::debug!(%error, "no credentials");
-                    state.replies.insert(caller, Reply::Refuse(error));
+                    state.replies.insert(caller, Err(error));
                 }
                 CredentialsOutput::Read { ticket, path } => {
                     let reading = self.system.read(path);

@@ -1,7 +1,7 @@
 //! From the requests of machines to answers of one server, as one client.
 
 mod keeper;
-mod plain;
+pub(crate) mod plain;
 #[cfg(test)]
 mod tests;
 
@@ -9,14 +9,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError};
+use cloudcoil_core::config::{Config, ConfigError, Identity};
 use cloudcoil_core::credentials::Grant;
 use cloudcoil_core::{NetworkError, Target};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 
-use self::keeper::{Keeper, Question, Reply};
-use crate::{Body, Carrier, Runtime, System, Transport};
+use self::keeper::Keeper;
+use crate::{Body, Carrier, Runtime, System, Transport, exchange};
 
 /// The [`Transport`] of one [`Config`], over what an adapter supplies: addresses, `User-Agent`, impersonation and credentials
 /// go into requests, rejected credentials are fetched anew, and compressed answers become plain.
@@ -27,7 +27,7 @@ use crate::{Body, Carrier, Runtime, System, Transport};
 ///
 /// ```no_run
 /// use std::sync::Arc;
-/// use cloudcoil_core::config::{Config, ConfigError};
+/// use cloudcoil_core::config::{Config, ConfigError, Identity};
 /// use cloudcoil_runtime::{Carrier, Client, Runtime, Session, System};
 ///
 /// fn client(
@@ -43,8 +43,7 @@ use crate::{Body, Carrier, Runtime, System, Transport};
 #[derive(Clone)]
 pub struct Session {
     target: Arc<Target>,
-    carrier: Arc<dyn Carrier>,
-    keeper: Arc<Keeper>,
+    courier: Courier,
 }
 
 impl Session {
@@ -59,48 +58,42 @@ impl Session {
         system: Arc<dyn System>,
     ) -> Result<Self, ConfigError> {
         let target = Arc::new(Target::new(config)?);
-        Ok(Self { target, carrier, keeper: Arc::new(Keeper::new(config, runtime, system)) })
-    }
-
-    async fn exchange(self, request: Request<Bytes>) -> Result<Response<Body>, NetworkError> {
-        let mut outgoing = self.target.outgoing(request)?;
-        let mut grant = self.ask(Question::Credentials).await?.expect("only a rejection can stand");
-        loop {
-            let response = self.carrier.carry(outgoing.with(&grant), grant.identity.clone()).await?;
-            if outgoing.is_rejected(response.status())
-                && let Some(better) = self.ask(Question::Better { than: grant.generation }).await?
-            {
-                tracing::debug!(generation = better.generation, "sending once more with other credentials");
-                grant = better;
-                continue;
-            }
-            let (mut head, body) = response.into_parts();
-            let body = match outgoing.decompression(&mut head.headers) {
-                Some(gunzip) => plain::body(body, gunzip),
-                None => body,
-            };
-            return Ok(Response::from_parts(head, body));
-        }
-    }
-
-    /// Credentials; `None` if there are none better than those that were rejected.
-    async fn ask(&self, question: Question) -> Result<Option<Grant>, NetworkError> {
-        match Keeper::ask(self.keeper.clone(), question).await {
-            Reply::Grant(grant) => Ok(Some(grant)),
-            Reply::Stand => Ok(None),
-            Reply::Refuse(error) => Err(error.into()),
-        }
+        let keeper = Arc::new(Keeper::new(config, runtime, system));
+        Ok(Self { target, courier: Courier { carrier, keeper } })
     }
 }
 
 impl Transport for Session {
     fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
-        Box::pin(self.clone().exchange(request))
+        let Self { target, courier } = self.clone();
+        Box::pin(async move { exchange(&target, &courier, request).await })
     }
 }
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+/// What an exchange goes through.
+#[derive(Clone)]
+pub(crate) struct Courier {
+    carrier: Arc<dyn Carrier>,
+    keeper: Arc<Keeper>,
+}
+
+impl Courier {
+    /// Credentials, or better ones than those of the generation that was rejected; `None` if there are none better.
+    pub(crate) async fn ask(&self, rejected: Option<u64>) -> Result<Option<Grant>, NetworkError> {
+        Ok(Keeper::ask(self.keeper.clone(), rejected).await?)
+    }
+
+    pub(crate) async fn carry(
+        &self,
+        request: Request<Bytes>,
+        identity: Option<Arc<Identity>>,
+    ) -> Result<Response<Body>, NetworkError> {
+        self.carrier.carry(request, identity).await
     }
 }

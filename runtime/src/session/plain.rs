@@ -10,7 +10,7 @@ use futures_util::{Stream, StreamExt as _};
 use crate::Body;
 
 /// The plain body.
-pub(super) fn body(compressed: Body, gunzip: Gunzip) -> Body {
+pub(crate) fn body(compressed: Body, gunzip: Gunzip) -> Body {
     Box::pin(Plain { compressed: Some(compressed), gunzip })
 }
 

@@ -10,9 +10,7 @@ use cloudcoil_core::credentials::{
 };
 use cloudcoil_core::{Deadline, Machine as _, NetworkError, NetworkErrorKind, Outbox, Ticket, Tickets};
 
-use super::program::run;
-use crate::connect::read_file;
-use crate::{Cancel, Clock};
+use crate::blocking::{Cancel, Clock, System};
 
 /// Credentials, and what they have asked for. A file is read and a program run on a thread of its own, so that whoever waits
 /// can leave, and nobody else is held up.
@@ -21,6 +19,7 @@ pub(super) struct Keeper {
     /// There are replies, somebody has given up, or there is another deadline.
     changed: Condvar,
     clock: Clock,
+    system: Arc<dyn System>,
 }
 
 struct State {
@@ -36,15 +35,15 @@ struct State {
 type Reply = Result<Option<Grant>, CredentialsError>;
 
 impl Keeper {
-    pub(super) fn new(config: &Config, has_terminal: bool) -> Arc<Self> {
+    pub(super) fn new(config: &Config, system: Arc<dyn System>) -> Arc<Self> {
         let state = State {
-            credentials: Credentials::new(config, has_terminal, Tickets::new(0)),
+            credentials: Credentials::new(config, system.has_terminal(), Tickets::new(0)),
             deadline: None,
             flight: None,
             replies: BTreeMap::new(),
             callers: Tickets::new(1),
         };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::new() })
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::new(), system })
     }
 
     /// Credentials, or better ones than those of the generation that was rejected; `None` if there are none better. Waits until there
@@ -106,13 +105,16 @@ impl Keeper {
                 CredentialsOutput::Stand { caller } => drop(state.replies.insert(caller, Ok(None))),
                 CredentialsOutput::Refuse { caller, error } => drop(state.replies.insert(caller, Err(error))),
                 CredentialsOutput::Read { ticket, path } => {
-                    let read = move |_: &Cancel| CredentialsInput::Read { ticket, result: read_file(path) };
+                    let system = self.system.clone();
+                    let read = move |_: &Cancel| CredentialsInput::Read { ticket, result: system.read(path) };
                     let refused = |why| CredentialsInput::Read { ticket, result: Err(ReadError::Failed(why)) };
                     self.start(state, ticket, read, refused);
                 }
                 CredentialsOutput::Run { ticket, command } => {
                     tracing::debug!(program = %command.program.display(), "fetching credentials");
-                    let run = move |cancel: &Cancel| CredentialsInput::Ran { ticket, result: run(command, cancel) };
+                    let system = self.system.clone();
+                    let run =
+                        move |cancel: &Cancel| CredentialsInput::Ran { ticket, result: system.run(command, cancel) };
                     let refused = |why| CredentialsInput::Ran { ticket, result: Err(RunError::Failed(why)) };
                     self.start(state, ticket, run, refused);
                 }

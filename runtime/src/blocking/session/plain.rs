@@ -1,0 +1,48 @@
+//! Compressed bodies, made plain as they are read.
+
+use bytes::Bytes;
+use cloudcoil_core::{Gunzip, NetworkError};
+
+use crate::blocking::Body;
+
+/// The plain body.
+pub(crate) fn body(compressed: Body, gunzip: Gunzip) -> Body {
+    Box::new(Plain { compressed: Some(compressed), gunzip })
+}
+
+struct Plain {
+    /// Gone when it has ended or failed.
+    compressed: Option<Body>,
+    gunzip: Gunzip,
+}
+
+impl Plain {
+    fn plain(&mut self) -> Result<Option<Bytes>, NetworkError> {
+        loop {
+            if let Some(plain) = self.gunzip.pull()? {
+                return Ok(Some(plain));
+            }
+            let Some(compressed) = &mut self.compressed else { return Ok(None) };
+            match compressed.next() {
+                Some(bytes) => self.gunzip.push(bytes?),
+                None => {
+                    self.compressed = None;
+                    self.gunzip.finish()?;
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Plain {
+    type Item = Result<Bytes, NetworkError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.plain().transpose();
+        if let Some(Err(_)) = next {
+            self.compressed = None;
+            self.gunzip = Gunzip::new();
+        }
+        next
+    }
+}
