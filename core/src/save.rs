@@ -50,8 +50,8 @@ impl SaveStep {
                 object.metadata_mut().set_resource_version(stored.resource_version());
                 Ok(Self::Replace)
             }
-            // A path that is not served is 404 too, but in plain text.
-            Err(Error::Api(status)) if status.is_not_found() => Ok(Self::Create),
+            // A path that is not served is 404 too.
+            Err(Error::Api(status)) if status.is_not_found() && !status.is_not_served() => Ok(Self::Create),
             Err(error) => Err(error),
         }
     }

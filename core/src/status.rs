@@ -107,6 +107,12 @@ impl Status {
         self.code == 404 || self.reason == "NotFound"
     }
 
+    /// Whether the server has no such path, as that of a type which it does not serve. What does not exist then is more than
+    /// an object.
+    pub fn is_not_served(&self) -> bool {
+        self.is_not_found() && self.details == StatusDetails::default() && self.message == NOT_SERVED
+    }
+
     /// Whether an object of that name exists already.
     pub fn is_already_exists(&self) -> bool {
         self.reason == "AlreadyExists"
@@ -171,6 +177,9 @@ where
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
+/// What the API server says of a path that it does not have.
+const NOT_SERVED: &str = "the server could not find the requested resource";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +205,14 @@ mod tests {
             assert!(parse(text).is_resource_version_too_large(), "{text}");
         }
         assert!(!parse(r#"{"code":504,"reason":"Timeout","message":"slow"}"#).is_resource_version_too_large());
+    }
+
+    #[test]
+    fn what_is_not_served_is_known_by_what_the_server_says() {
+        let text = r#"{"reason":"NotFound","details":{},"code":404,"message":"the server could not find the requested resource"}"#;
+        assert!(parse(text).is_not_served() && parse(text).is_not_found());
+        assert!(!parse(&text.replace("{}", r#"{"name":"a"}"#)).is_not_served());
+        assert!(!parse(r#"{"reason":"NotFound","code":404}"#).is_not_served());
     }
 
     #[test]

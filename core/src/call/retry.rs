@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode, header};
+use serde::Deserialize;
 
 use super::retry_after::retry_after_at;
 use crate::backoff::{Backoff, BackoffPolicy};
@@ -135,13 +136,26 @@ fn may_repeat(request: &HttpRequest, kind: NetworkErrorKind) -> bool {
 /// Whether the server is the same after the request, however often it is sent.
 fn stores_nothing(request: &HttpRequest) -> bool {
     let (method, uri) = (request.inner().method(), request.inner().uri());
-    let is_dry_run = || uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "dryRun=All"));
+    let is_dry_run = || match *method {
+        Method::DELETE if !request.inner().body().is_empty() => is_dry_deletion(request.inner().body()),
+        _ => uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "dryRun=All")),
+    };
     let is_review = || REVIEWS.iter().any(|root| uri.path().starts_with(root));
     match *method {
         Method::GET | Method::HEAD | Method::OPTIONS => true,
         Method::POST => is_dry_run() || is_review(),
         _ => is_dry_run(),
     }
+}
+
+/// A deletion has its options in its body.
+fn is_dry_deletion(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Options {
+        #[serde(default, rename = "dryRun")]
+        dry_run: Vec<String>,
+    }
+    serde_json::from_slice(body).is_ok_and(|Options { dry_run }| dry_run == ["All"])
 }
 
 /// Whether a 429 is the answer to an eviction: that a disruption budget does not allow it now. One without an account

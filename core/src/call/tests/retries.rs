@@ -44,11 +44,12 @@ fn json_body(code: u16, body: &str) -> Came {
     Came::Answer(code, vec![(header::CONTENT_TYPE, "application/json; charset=utf-8")], body.to_owned())
 }
 
-/// What is asked for, as `METHOD path`.
+/// What is asked for, as `METHOD path body`.
 fn call_of(what: &str) -> Call {
-    let (method, path) = what.split_once(' ').unwrap();
-    let method: Method = method.parse().unwrap();
-    let request = Request::builder().method(method).uri(path).body(Bytes::from_static(b"{}")).unwrap();
+    let mut what = what.splitn(3, ' ');
+    let method: Method = what.next().unwrap().parse().unwrap();
+    let (path, body) = (what.next().unwrap(), what.next().unwrap_or("{}").to_owned());
+    let request = Request::builder().method(method).uri(path).body(Bytes::from(body)).unwrap();
     Call::new(request.into(), Tickets::new(7)).retry(RetryPolicy::default(), 3)
 }
 
@@ -94,21 +95,24 @@ fn first(what: &str, came: &Came) -> (Call, Option<Duration>) {
     (call, wait)
 }
 
-const READS: [&str; 6] = [
+const READS: [&str; 7] = [
     "GET /api/v1/namespaces/ns/pods?limit=500",
     "HEAD /healthz",
     "POST /api/v1/namespaces/ns/pods?fieldManager=a&dryRun=All",
-    "DELETE /api/v1/namespaces/ns/pods/a?dryRun=All",
+    "DELETE /api/v1/namespaces/ns/pods/a {\"kind\":\"DeleteOptions\",\"dryRun\":[\"All\"]}",
+    "DELETE /api/v1/namespaces/ns/pods/a?dryRun=All ",
     "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
     "POST /apis/authentication.k8s.io/v1/selfsubjectreviews",
 ];
-const WRITES: [&str; 6] = [
+const WRITES: [&str; 7] = [
     "POST /api/v1/namespaces/ns/pods",
     "PUT /api/v1/namespaces/ns/pods/a",
     "PATCH /api/v1/namespaces/ns/pods/a?fieldManager=a&force=true",
     "DELETE /api/v1/namespaces/ns/pods/a",
     "DELETE /api/v1/namespaces/ns/pods",
     "POST /api/v1/namespaces/ns/pods/a/eviction",
+    // The body counts, and what is in the query does not.
+    "DELETE /api/v1/namespaces/ns/pods/a?dryRun=All {}",
 ];
 
 #[test]

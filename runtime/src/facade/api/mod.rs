@@ -117,8 +117,8 @@ impl<K: Resource> Api<K> {
     /// As [`get`](Self::get), but for an object that does not exist. A type that the server does not serve is an error.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
         match self.get(name).send().await {
-            // A path that is not served is 404 too, but in plain text.
-            Err(Error::Api(status)) if status.is_not_found() => Ok(None),
+            // A path that is not served is 404 too.
+            Err(Error::Api(status)) if status.is_not_found() && !status.is_not_served() => Ok(None),
             result => result.map(Some),
         }
     }

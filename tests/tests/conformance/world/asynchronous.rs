@@ -3,13 +3,13 @@
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use cloudcoil_dual::asynchronous as dual;
 use cloudcoil_runtime as facade;
 use cloudcoil_runtime::core::config::Config;
 use cloudcoil_runtime::core::manifest::ManifestOutcome;
 use cloudcoil_runtime::{Awaited, Change, Client, Error, List, ManifestRequest, Unstructured, WaitRequest, WatchEvent};
 use futures_util::future::{FutureExt as _, abortable, ready};
 use futures_util::stream::{self, Stream, StreamExt as _};
-use maybe_async::must_be_async as either;
 
 use super::op::{Follow, Op, Operator, Part, Reply, Verb};
 use super::{Flow, Informing, Operating, Settings, Waits, World};

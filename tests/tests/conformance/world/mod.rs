@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloudcoil_runtime::core::config::Config;
-use cloudcoil_runtime::{Change, Error, Reader, RetryPolicy, Unstructured, WatchEvent};
+use cloudcoil_runtime::{BackoffPolicy, Change, Error, Reader, RetryPolicy, Unstructured, WatchEvent};
 
 use op::{Follow, Op, Operator, Reply};
 pub(crate) use simulated::Simulated;
@@ -85,6 +85,12 @@ impl Settings {
     /// Every request is sent once.
     pub(crate) fn once(self) -> Self {
         Self { retry: RetryPolicy::OFF, ..self }
+    }
+
+    /// Requests are sent again as always, but soon.
+    pub(crate) fn soon(self) -> Self {
+        let backoff = BackoffPolicy { first: Duration::from_millis(1), cap: Duration::from_millis(2), jitter: 0 };
+        Self { retry: RetryPolicy { backoff, ..RetryPolicy::DEFAULT }, ..self }
     }
 
     pub(crate) fn timeout(self, timeout: Duration) -> Self {

@@ -8,7 +8,7 @@ use cloudcoil_runtime::{Error, Resource, ResourceList, Stop, Unstructured};
 use serde_json::{Value, json};
 
 use super::facade::{Api, Client, Context, Controller, Informer, List, Watch};
-use super::{either, objects, outcomes, waited};
+use super::{dual, objects, outcomes, waited};
 use crate::world::op::{Follow, Op, Operator, Other, Part, Place, Read, Reply, Until, Verb, With, Write};
 
 /// Sets what is there to be set.
@@ -21,7 +21,7 @@ macro_rules! set {
     }};
 }
 
-#[either]
+#[dual]
 pub(crate) async fn perform(client: Client, op: Op) -> Result<Reply, Error> {
     let Op { kind, place, verb, with } = op;
     let api = client.api_for(kind.0);
@@ -42,7 +42,7 @@ fn list(api: &Api<Unstructured>, with: &With) -> List<Unstructured> {
     set!(api.list(), with, [] [labels: labels fields: fields limit: limit token: continue_from])
 }
 
-#[either]
+#[dual]
 async fn read(api: Api<Unstructured>, verb: Read, with: With) -> Result<Reply, Error> {
     Ok(match verb {
         Read::Get(name) => Reply::Object(Box::new(api.get(&name).send().await?)),
@@ -65,7 +65,7 @@ async fn read(api: Api<Unstructured>, verb: Read, with: With) -> Result<Reply, E
     })
 }
 
-#[either]
+#[dual]
 async fn write(api: Api<Unstructured>, verb: Write, with: With) -> Result<Reply, Error> {
     let object = match verb {
         Write::Create(object) => {
@@ -98,7 +98,7 @@ async fn write(api: Api<Unstructured>, verb: Write, with: With) -> Result<Reply,
     Ok(Reply::Object(Box::new(object)))
 }
 
-#[either]
+#[dual]
 async fn part(api: Api<Unstructured>, verb: Part, with: With) -> Result<Reply, Error> {
     let value: Value = match verb {
         Part::Get { name, part } => api.subresource(&name, part).get().await?,
@@ -119,7 +119,7 @@ async fn part(api: Api<Unstructured>, verb: Part, with: With) -> Result<Reply, E
     Ok(Reply::Object(Box::new(unstructured(value))))
 }
 
-#[either]
+#[dual]
 async fn other(api: Api<Unstructured>, verb: Other, with: With) -> Result<Reply, Error> {
     let client = api.client();
     Ok(match verb {
@@ -195,7 +195,7 @@ pub(crate) fn controller(operator: Operator) -> Controller<ConfigMap> {
     }
 }
 
-#[either]
+#[dual]
 async fn keep_child(map: Arc<ConfigMap>, ctx: Context<ConfigMap>) -> Result<(), Stop> {
     let mut child = Secret { string_data: map.data.clone(), ..Secret::default() };
     child.metadata.name = Some(format!("{}-child", map.name()));
@@ -203,14 +203,14 @@ async fn keep_child(map: Arc<ConfigMap>, ctx: Context<ConfigMap>) -> Result<(), 
     Ok(())
 }
 
-#[either]
+#[dual]
 async fn label(map: Arc<ConfigMap>, _ctx: Context<ConfigMap>) -> Result<ConfigMap, Stop> {
     let mut map = (*map).clone();
     map.metadata.labels.get_or_insert_default().insert("seen".into(), "yes".into());
     Ok(map)
 }
 
-#[either]
+#[dual]
 async fn clean_up(map: Arc<ConfigMap>, ctx: Context<ConfigMap>) -> Result<ConfigMap, Stop> {
     const FINALIZER: &str = "example.com/cleanup";
     let mut map = (*map).clone();

@@ -8,10 +8,10 @@ use cloudcoil_blocking as facade;
 use cloudcoil_blocking::{
     Awaited, Client, Connect as _, Error, List, ManifestRequest, Unstructured, WaitRequest, WatchEvent,
 };
+use cloudcoil_dual::blocking as dual;
 use cloudcoil_runtime::Change;
 use cloudcoil_runtime::core::config::Config;
 use cloudcoil_runtime::core::manifest::ManifestOutcome;
-use maybe_async::must_be_sync as either;
 
 use super::op::{Follow, Op, Operator, Part, Reply, Verb};
 use super::{Flow, Informing, Operating, Settings, Waits, World};
