@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use cloudcoil_runtime::blocking;
 use cloudcoil_runtime::blocking::{Client, Error, process_environment};
-use cloudcoil_runtime::core::config::{Config, ConfigSource, Kubeconfig, ReadError, ViewOptions};
+use cloudcoil_runtime::core::config::{Config, ConfigSource, Kubeconfig, ViewOptions};
+use cloudcoil_runtime::read_file;
 
 use crate::UreqTransport;
 
@@ -66,9 +67,4 @@ pub fn load_config(source: ConfigSource) -> Result<Config, Error> {
 /// [`Error::Config`], naming the file and field at fault.
 pub fn view_config(source: ConfigSource, options: ViewOptions) -> Result<Kubeconfig, Error> {
     Ok(blocking::view_config(source, process_environment(), options, read_file)?)
-}
-
-/// Reads a file whole.
-pub(crate) fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
-    Ok(std::fs::read(path)?)
 }

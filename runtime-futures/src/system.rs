@@ -20,7 +20,7 @@ pub struct LocalSystem;
 
 impl System for LocalSystem {
     fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
-        Box::pin(blocking::unblock(move || Ok(std::fs::read(path)?)))
+        Box::pin(blocking::unblock(move || cloudcoil_runtime::read_file(&path)))
     }
 
     fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>> {

@@ -31,7 +31,8 @@ impl System for TokioSystem {
 
 /// Reads a file whole.
 pub(crate) async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
-    Ok(tokio::fs::read(path).await?)
+    let read = tokio::task::spawn_blocking(move || cloudcoil_runtime::read_file(&path));
+    read.await.unwrap_or_else(|failed| Err(ReadError::Failed(failed.to_string().into())))
 }
 
 async fn run(command: Command) -> Result<Finished, RunError> {

@@ -10,6 +10,7 @@ mod clock;
 mod driver;
 mod exchanges;
 mod facade;
+mod files;
 mod flight;
 mod latch;
 mod link;
@@ -24,6 +25,7 @@ mod streams;
 use cloudcoil_dual::asynchronous as dual;
 
 pub use facade::*;
+pub use files::{MAX_FILE, read_file};
 pub use plain::nouns::*;
 pub use ports::{Body, Carrier, Listener, Runtime, System, Transport};
 pub use session::Session;

@@ -28,4 +28,9 @@ impl Client {
     pub fn runtime(&self) -> &Arc<dyn Runtime> {
         &self.link.runtime
     }
+
+    /// The way to the server.
+    pub fn transport(&self) -> &Arc<dyn Transport> {
+        &self.link.transport
+    }
 }

@@ -18,7 +18,6 @@ use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 
 use self::http::Connections;
-use crate::connect::read_file;
 use crate::{Body, Cancel, Carrier, Session, System, Transport};
 
 /// Carries requests to the API server of one [`Config`] over HTTP/1.1. Connections are kept and shared; clones share them too.
@@ -86,7 +85,7 @@ struct ThisSystem;
 
 impl System for ThisSystem {
     fn read(&self, path: PathBuf) -> Result<Vec<u8>, ReadError> {
-        read_file(path)
+        cloudcoil_runtime::read_file(path)
     }
 
     fn run(&self, command: Command, cancel: &Cancel) -> Result<Finished, RunError> {
