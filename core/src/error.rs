@@ -228,6 +228,17 @@ pub fn chain(error: &dyn StdError) -> String {
     text
 }
 
+/// What is behind all else that is behind an error, or the error itself.
+///
+/// An error inside of an I/O error is not among its sources, and needs not be: the one says what the other does.
+pub fn root<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'static) {
+    let mut root = error;
+    while let Some(error) = root.source() {
+        root = error;
+    }
+    root
+}
+
 /// The network's failure to carry a request or an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{kind}: {message}{}", Attempts(*attempts))]

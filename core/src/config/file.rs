@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::decode::{Decode, Fault, Fields, Problem, decode};
 use super::yaml::{self, Node};
-use super::{ConfigError, ExecVersion, InteractiveMode, Secret};
+use super::{ConfigError, ExecVersion, Impersonation, InteractiveMode, Secret};
 
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct File {
@@ -271,6 +271,18 @@ impl User {
             || !is_empty(&self.client_certificate_data)
             || self.exec.is_some()
             || self.auth_provider.is_some()
+    }
+
+    /// Whom it impersonates, by its own account.
+    pub(super) fn impersonation(&self) -> Impersonation {
+        let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        let extra = self.as_user_extra.iter().map(|(key, values)| (key.clone(), values.clone().unwrap_or_default()));
+        Impersonation {
+            user: some(&self.as_user),
+            uid: some(&self.as_uid),
+            groups: self.as_groups.clone(),
+            extra: extra.collect(),
+        }
     }
 }
 

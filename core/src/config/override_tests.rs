@@ -125,6 +125,20 @@ fn impersonation_asked_for_goes_field_by_field() {
 }
 
 #[test]
+fn who_asks_for_an_impersonation_that_cannot_be_is_told_so_and_not_the_file() {
+    let asked = |groups: &[&str], user: Option<&str>| {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        let impersonation = Impersonation { user: user.map(ToOwned::to_owned), groups, ..Impersonation::default() };
+        let source = ConfigSource::from_kubeconfig("/k/cfg").with_context("b");
+        outcome(source.with_overrides(Overrides { impersonation, ..Overrides::default() })).error()
+    };
+    let by_caller = "impersonation as the caller gives it: ";
+    assert_eq!(asked(&["g"], None), format!("{by_caller}as-uid, as-groups and as-user-extra need a user"));
+    let odd = format!("{by_caller}a name or value with characters that cannot be sent");
+    assert_eq!([asked(&["a\nb"], Some("jane")), asked(&[], Some("\n"))], [odd.clone(), odd]);
+}
+
+#[test]
 fn a_server_asked_for_needs_no_kubeconfig() {
     let overrides = Overrides { server: some("https://s"), token: some("t"), ..Overrides::default() };
     let source = ConfigSource::default().with_overrides(overrides);

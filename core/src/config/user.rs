@@ -1,5 +1,7 @@
 //! From a user of a kubeconfig to what is sent of it.
 
+use std::path::Path;
+
 use super::file::{Cluster, Exec, User};
 use super::kubeconfig::Entry;
 use super::resolve::{Draft, Layers, Wanted, What, either, exec_cluster, not_a_header, some};
@@ -55,27 +57,27 @@ impl Draft {
 
     /// Impersonation is no secret, and is told over plain `http` too, as `kubectl` does.
     pub(super) fn add_impersonation(&mut self, user: &Layers<'_, User>) -> Result<(), ConfigError> {
-        let text = |get: fn(&User) -> &String| {
-            user.with(|fields| !get(fields).is_empty()).map(|entry| get(&entry.content).clone())
-        };
-        let groups = user.with(|fields| !fields.as_groups.is_empty());
-        let layers = user.entry.into_iter().chain([user.caller]);
-        let extra = layers.flat_map(|entry| entry.content.as_user_extra.clone());
+        let caller = user.caller.content.impersonation();
+        let entry = user.entry.map(|entry| entry.content.impersonation()).unwrap_or_default();
         let impersonation = Impersonation {
-            user: text(|fields| &fields.as_user),
-            uid: text(|fields| &fields.as_uid),
-            groups: groups.map(|entry| entry.content.as_groups.clone()).unwrap_or_default(),
-            extra: extra.map(|(key, values)| (key, values.unwrap_or_default())).collect(),
+            user: caller.user.clone().or(entry.user),
+            uid: caller.uid.clone().or(entry.uid),
+            groups: if caller.groups.is_empty() { entry.groups } else { caller.groups.clone() },
+            extra: entry.extra.into_iter().chain(caller.extra.clone()).collect(),
         };
         if impersonation.headers().is_none() {
-            let problem = match impersonation.user {
-                None => "as-uid, as-groups and as-user-extra need a user",
-                Some(_) => "a name or value with characters that cannot be sent",
+            let (problem, by_caller) = match impersonation.user {
+                None => ("as-uid, as-groups and as-user-extra need a user", !caller.is_empty()),
+                Some(_) => {
+                    let whole = Impersonation { user: caller.user.or_else(|| Some("somebody".to_owned())), ..caller };
+                    ("a name or value with characters that cannot be sent", whole.headers().is_none())
+                }
             };
-            return Err(ConfigError::InvalidImpersonation {
-                origin: user.entry_or_caller().origin("user.as"),
-                problem,
-            });
+            let origin = match user.entry {
+                Some(entry) if !by_caller => entry.origin("user.as"),
+                _ => user.caller.origin("impersonation"),
+            };
+            return Err(ConfigError::InvalidImpersonation { origin, problem });
         }
         self.config.impersonation = impersonation;
         Ok(())
@@ -102,7 +104,13 @@ fn describe(user: &Entry<User>, exec: &Exec) -> Result<ExecConfig, ConfigError> 
     let interactive_mode = InteractiveMode::parse(mode).ok_or_else(|| invalid("user.exec.interactiveMode", NO_MODE))?;
     Ok(ExecConfig {
         // A name alone is looked for in `PATH`.
-        command: if command.contains(std::path::is_separator) { user.path(command) } else { command.into() },
+        command: match command.contains(std::path::is_separator).then(|| user.path(command)) {
+            Some(path) if path.parent().is_some_and(|folder| folder.as_os_str().is_empty()) => {
+                Path::new(".").join(path)
+            }
+            Some(path) => path,
+            None => command.into(),
+        },
         args: exec.args.clone().unwrap_or_default(),
         env: env.iter().map(|variable| (variable.name.clone(), variable.value.clone())).collect(),
         api_version,

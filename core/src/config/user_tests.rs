@@ -1,6 +1,6 @@
 use super::*;
-use crate::config::load::tests::{Outcome, authorization, load_file, with_cluster, with_user};
-use crate::config::{ConfigWarning, ExecCluster};
+use crate::config::load::tests::{Outcome, authorization, load, load_file, with_cluster, with_user};
+use crate::config::{ConfigSource, ConfigWarning, Environment, ExecCluster};
 
 fn exec(text: &'static str) -> Result<ExecConfig, String> {
     match load_file(text, &[("/k/conf/ca", "CA")]).result {
@@ -36,6 +36,11 @@ fn names_are_looked_up_and_only_paths_are_joined() {
         let exec = exec(with_user(&text)).unwrap();
         assert_eq!((exec.command.to_str(), exec.interactive_mode), (Some(expected), InteractiveMode::IfAvailable));
     }
+    // Beside a kubeconfig in the current folder it is no name to be looked up either.
+    let text = with_user("{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./x}}");
+    let here = load(ConfigSource::from_kubeconfig("cfg"), Environment::default(), &[("cfg", text), ("ca", "CA")]);
+    let Auth::Exec(exec) = here.config().auth else { panic!("a program fetches them") };
+    assert_eq!(exec.command.to_str(), Some("./x"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, Bytes};
 
-use super::malformed;
+use super::Flaw;
 use crate::error::NetworkError;
 
 /// Where a body in chunks stands.
@@ -76,7 +76,7 @@ impl Chunked {
             let byte = input.get_u8();
             self.length += 1;
             if self.length > MAX_LINE {
-                return Err(malformed("a line between chunks is too long"));
+                return Err(Flaw::Chunks.into());
             }
             self.check(byte)?;
             match self.state.after(byte)? {
@@ -90,10 +90,10 @@ impl Chunked {
     fn check(&mut self, byte: u8) -> Result<(), NetworkError> {
         let Lines::Strict { after_return } = &mut self.lines else { return Ok(()) };
         if std::mem::replace(after_return, byte == b'\r') != (byte == b'\n') {
-            return Err(malformed("a line between chunks does not end as it should"));
+            return Err(Flaw::Chunks.into());
         }
         match self.state {
-            State::Size { digits: true, .. } if matches!(byte, b' ' | b'\t') => Err(malformed("a chunk has no size")),
+            State::Size { digits: true, .. } if matches!(byte, b' ' | b'\t') => Err(Flaw::Chunks.into()),
             _ => Ok(()),
         }
     }
@@ -113,17 +113,17 @@ impl State {
             (Self::Size { size, .. }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let digit = char::from(byte).to_digit(16).unwrap_or_default();
                 let size = size.checked_mul(16).and_then(|size| size.checked_add(digit.into()));
-                Self::Size { size: size.ok_or_else(|| malformed("a chunk is too long"))?, digits: true }
+                Self::Size { size: size.ok_or(Flaw::Chunks)?, digits: true }
             }
             (Self::Size { size, digits: true } | Self::Extension { size }, b'\n') => match size {
                 0 => Self::Trailers { empty: true },
                 left => Self::Data { left },
             },
             (Self::Size { size, digits: true }, b'\r' | b';' | b' ' | b'\t') => Self::Extension { size },
-            (Self::Size { .. }, _) => return Err(malformed("a chunk has no size")),
+            (Self::Size { .. }, _) => return Err(Flaw::Chunks.into()),
             (state @ Self::Extension { .. }, _) | (state @ Self::DataEnd, b'\r') => state,
             (Self::DataEnd, b'\n') => Self::Size { size: 0, digits: false },
-            (Self::DataEnd, _) => return Err(malformed("a chunk is longer than its size")),
+            (Self::DataEnd, _) => return Err(Flaw::Chunks.into()),
             (Self::Trailers { empty: true }, b'\n') => return Ok(None),
             (Self::Trailers { .. }, b'\n') => Self::Trailers { empty: true },
             (Self::Trailers { empty }, b'\r') => Self::Trailers { empty },

@@ -2,6 +2,7 @@
 //! same the other way round, for what [listens](crate::listen).
 
 mod chunked;
+mod flaw;
 mod received;
 mod reply;
 
@@ -13,6 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use crate::error::{NetworkError, NetworkErrorKind};
 use chunked::Chunked;
 
+pub use flaw::Flaw;
 pub use received::{Refusal, RequestDecoder, RequestHead, RequestPart};
 pub(crate) use reply::encode_response;
 pub use reply::fit;
@@ -112,7 +114,7 @@ impl ResponseDecoder {
         loop {
             let part = match &mut self.state {
                 State::AwaitingHead { head } => match take_head(head, &mut self.input)? {
-                    None => return self.wait("the connection ended before the head of an answer"),
+                    None => return self.wait(),
                     Some(text) => self.begin(&text)?,
                 },
                 State::Sized { left: 0 } => Some(self.end(true)),
@@ -120,7 +122,7 @@ impl ResponseDecoder {
                     if self.ended && matches!(self.state, State::UntilClosed) {
                         Some(self.end(false))
                     } else {
-                        return self.wait("the connection ended in the middle of an answer");
+                        return self.wait();
                     }
                 }
                 State::Sized { left } => {
@@ -143,10 +145,10 @@ impl ResponseDecoder {
         }
     }
 
-    fn wait(&mut self, lost: &str) -> Result<Option<Part>, NetworkError> {
+    fn wait(&mut self) -> Result<Option<Part>, NetworkError> {
         if self.ended {
             self.state = State::Ended;
-            return Err(NetworkError::new(NetworkErrorKind::Lost, lost));
+            return Err(Flaw::CutShort.into());
         }
         Ok(None)
     }
@@ -162,7 +164,7 @@ impl ResponseDecoder {
         let Head { status, headers, minor } = parse(text)?;
         if status.is_informational() {
             if status == StatusCode::SWITCHING_PROTOCOLS {
-                return Err(malformed("the server switches to a protocol that nobody asked for"));
+                return Err(Flaw::Switched.into());
             }
             self.state = State::AwaitingHead { head: BytesMut::new() };
             return Ok(None);
@@ -239,9 +241,11 @@ fn take_head(head: &mut BytesMut, input: &mut Bytes) -> Result<Option<Bytes>, Ne
     let Some(end) = head_end(head, known) else {
         input.clear();
         if head.len() > ResponseDecoder::MAX_HEAD {
-            return Err(malformed("the head of the answer is too long"));
+            return Err(Flaw::LongHead.into());
         }
-        return Ok(None);
+        // Whoever says something else may go on for ever.
+        let known = head.len().min(START.len());
+        return if head[..known] == START[..known] { Ok(None) } else { Err(Flaw::Head.into()) };
     };
     input.advance(end - known);
     let whole = std::mem::take(head).freeze();
@@ -262,16 +266,17 @@ fn parse(text: &[u8]) -> Result<Head, NetworkError> {
     let mut response = httparse::Response::new(&mut fields);
     match response.parse(text) {
         Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) => return Err(malformed("the head of the answer is cut short")),
-        Err(error) => return Err(malformed(&format!("the head of the answer is not HTTP/1: {error}"))),
+        Ok(httparse::Status::Partial) => return Err(Flaw::Head.into()),
+        Err(httparse::Error::TooManyHeaders) => return Err(Flaw::LongHead.into()),
+        Err(_) => return Err(Flaw::Head.into()),
     }
     let (Some(code), Some(minor)) = (response.code, response.version) else {
-        return Err(malformed("the answer has no status"));
+        return Err(Flaw::Head.into());
     };
-    let status = StatusCode::from_u16(code).map_err(|_| malformed("the answer has no status"))?;
+    let status = StatusCode::from_u16(code).map_err(|_| Flaw::Head)?;
     let mut headers = HeaderMap::with_capacity(response.headers.len());
     for field in response.headers {
-        let unusable = || malformed("a header of the answer is not usable");
+        let unusable = || Flaw::Head;
         let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| unusable())?;
         let value = HeaderValue::from_bytes(field.value).map_err(|_| unusable())?;
         headers.append(name, value);
@@ -289,7 +294,7 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, NetworkError> {
             match (said, length) {
                 (Some(said), None) => length = Some(said),
                 (Some(said), Some(before)) if said == before => {}
-                _ => return Err(malformed("the length of the answer is not a number")),
+                _ => return Err(Flaw::Head.into()),
             }
         }
     }
@@ -306,9 +311,8 @@ pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> 
     values.flat_map(|value| value.split(',')).any(|word| word.trim().eq_ignore_ascii_case(token))
 }
 
-fn malformed(problem: &str) -> NetworkError {
-    NetworkError::new(NetworkErrorKind::Protocol, problem)
-}
+/// How each head begins.
+const START: &[u8] = b"HTTP/1.";
 
 #[cfg(test)]
 mod tests;

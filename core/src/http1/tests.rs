@@ -115,6 +115,9 @@ fn what_is_no_http_is_refused() {
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     for text in [
         "SSH-2.0-OpenSSH\r\n\r\n".to_owned(),
+        "SSH-2.0-OpenSSH".to_owned(),
+        "\r\nHTTQ".to_owned(),
+        "HTTP/2".to_owned(),
         "HTTP/2 200 OK\r\n\r\n".to_owned(),
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n".to_owned(),
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n".to_owned(),
