@@ -22,7 +22,7 @@ mod transport;
 
 pub use connect::{Connect, load_config, view_config};
 pub use listener::{ListenHandle, RequestHandler, listen};
-pub use signal::shutdown_signal;
+pub use signal::{is_shutdown_requested, shutdown_signal};
 pub use transport::UreqTransport;
 
 pub use cloudcoil_runtime::blocking::*;

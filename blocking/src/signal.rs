@@ -14,6 +14,15 @@ pub fn shutdown_signal() {
     drop(came.wait_while(asked, |asked| !*asked).unwrap_or_else(PoisonError::into_inner));
 }
 
+/// Whether the process has been asked to end, as [`shutdown_signal`] would say: for loops that never block for long, and to
+/// begin with listening before there is anything to wait for.
+///
+/// # Panics
+/// As [`shutdown_signal`].
+pub fn is_shutdown_requested() -> bool {
+    *ASKED.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 static ASKED: LazyLock<Arc<(Mutex<bool>, Condvar)>> = LazyLock::new(|| {
     let asked = Arc::<(Mutex<bool>, Condvar)>::default();
     let told = asked.clone();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cloudcoil_futures::{Dial, Http1, Io, LocalSystem};
 use cloudcoil_runtime::core::Error;
-use cloudcoil_runtime::core::config::{Config, ConfigSource};
+use cloudcoil_runtime::core::config::{Config, ConfigSource, Kubeconfig, ViewOptions};
 use cloudcoil_runtime::{Client, Session, System as _, process_environment};
 use futures_util::future::BoxFuture;
 
@@ -61,6 +61,24 @@ impl Connect for Client {
 /// [`Error::Config`], naming the file and field at fault.
 pub async fn load_config(source: ConfigSource) -> Result<Config, Error> {
     Ok(cloudcoil_runtime::load_config(source, process_environment(), async |path| LocalSystem.read(path).await).await?)
+}
+
+/// The kubeconfig files of a source, read and merged, as `kubectl config view` shows them.
+///
+/// ```no_run
+/// # use cloudcoil_async_std::core::config::ViewOptions;
+/// # async fn example() -> Result<(), cloudcoil_async_std::core::Error> {
+/// let options = ViewOptions { minify: true, flatten: true, raw: false };
+/// print!("{}", cloudcoil_async_std::view_config(Default::default(), options).await?.to_yaml());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`Error::Config`], naming the file and field at fault.
+pub async fn view_config(source: ConfigSource, options: ViewOptions) -> Result<Kubeconfig, Error> {
+    let read = async |path| LocalSystem.read(path).await;
+    Ok(cloudcoil_runtime::view_config(source, process_environment(), options, read).await?)
 }
 
 /// Connects by async-std.

@@ -20,7 +20,7 @@ mod connect;
 mod runtime;
 
 pub use cloudcoil_futures::shutdown_signal;
-pub use connect::{Connect, load_config};
+pub use connect::{Connect, load_config, view_config};
 pub use runtime::SmolRuntime;
 
 pub use cloudcoil_runtime::core::config::{Config, ConfigError, ConfigSource};

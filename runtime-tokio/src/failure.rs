@@ -3,28 +3,35 @@
 use std::error::Error as StdError;
 use std::io;
 
-use cloudcoil_runtime::core::error::chain;
+use cloudcoil_runtime::core::error::{chain, root};
+use cloudcoil_runtime::core::http1::Flaw;
 use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
 
 /// Why there is no connection.
 pub(crate) fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError {
-    NetworkError::new(NetworkErrorKind::Connect, chain(error))
+    NetworkError::new(NetworkErrorKind::Connect, root(error).to_string())
 }
 
 /// Why an exchange ended early.
 pub(crate) fn exchange_failure(error: &hyper::Error) -> NetworkError {
-    let malformed =
-        |error: &io::Error| matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
-    if let Some(refused) = source::<io::Error>(error).and_then(cloudcoil_tls::refusal) {
-        return refused;
+    match source::<io::Error>(error) {
+        _ if error.is_user() => NetworkError::new(NetworkErrorKind::Request, chain(error)),
+        _ if error.is_parse_too_large() => Flaw::LongHead.into(),
+        _ if error.is_parse() => Flaw::Head.into(),
+        _ if error.is_incomplete_message() || error.is_canceled() => Flaw::CutShort.into(),
+        Some(error) => broken(error),
+        None => NetworkError::new(NetworkErrorKind::Lost, chain(error)),
     }
-    let kind = match source::<io::Error>(error) {
-        _ if error.is_parse() => NetworkErrorKind::Protocol,
-        _ if error.is_user() => NetworkErrorKind::Request,
-        Some(error) if malformed(error) => NetworkErrorKind::Protocol,
-        _ => NetworkErrorKind::Lost,
-    };
-    NetworkError::new(kind, chain(error))
+}
+
+fn broken(error: &io::Error) -> NetworkError {
+    match (cloudcoil_tls::refusal(error), error.kind()) {
+        (Some(refused), _) => refused,
+        (None, io::ErrorKind::UnexpectedEof) => Flaw::CutShort.into(),
+        // What TLS has to say of bytes is said already: the others are sizes of chunks.
+        (None, io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => Flaw::Chunks.into(),
+        _ => NetworkError::new(NetworkErrorKind::Lost, error.to_string()),
+    }
 }
 
 /// The first error of a type behind an error.

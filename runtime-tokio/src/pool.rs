@@ -10,8 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use cloudcoil_runtime::Body;
 use cloudcoil_runtime::core::NetworkError;
+use cloudcoil_runtime::core::http1::Flaw;
 use futures_util::{FutureExt as _, Stream};
-use http::{Method, Request, Response, Uri, header};
+use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
@@ -75,6 +76,9 @@ impl Pool {
             let may_repeat = !is_repeated && !is_new && matches!(link, Link::Own(_)) && request.method() == Method::GET;
             let repetition = may_repeat.then(|| request.clone());
             match link.send(request, forwarding.is_some()).await {
+                Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                    return Err(Flaw::Switched.into());
+                }
                 Ok(response) => {
                     return Ok(response.map(|body| Box::pin(Pieces { body, link: Some(link), pool: self }) as Body));
                 }

@@ -116,8 +116,11 @@ fn verifier(tls: &Tls, is_system_trusted: bool) -> Result<Arc<dyn ServerCertVeri
 /// assert_eq!(cloudcoil_tls::handshake_failure(&refused).kind, NetworkErrorKind::Tls);
 /// ```
 pub fn handshake_failure(error: &io::Error) -> NetworkError {
-    refusal(error)
-        .unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, format!("TLS handshake: {}", chain(error))))
+    let unfinished = || match error.kind() {
+        io::ErrorKind::UnexpectedEof => "TLS handshake: the connection ended before it was done".to_owned(),
+        _ => format!("TLS handshake: {}", chain(error)),
+    };
+    refusal(error).unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, unfinished()))
 }
 
 /// What it means that a connection has ended, if that is about TLS itself, with [advice](advice()): a client certificate that is not

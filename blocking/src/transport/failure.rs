@@ -3,35 +3,38 @@
 use std::error::Error as StdError;
 use std::io;
 
-use cloudcoil_core::error::chain;
+use cloudcoil_core::error::{chain, root};
+use cloudcoil_core::http1::Flaw;
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 
 /// Why there is no connection.
 pub(super) fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError {
-    NetworkError::new(NetworkErrorKind::Connect, chain(error))
+    NetworkError::new(NetworkErrorKind::Connect, root(error).to_string())
 }
 
 /// Why an exchange ended early.
 pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
     use ureq::Error;
 
-    let kind = match &error {
+    match &error {
         Error::Other(other) => match other.downcast_ref::<NetworkError>() {
-            Some(known) => return known.clone(),
-            None => NetworkErrorKind::Lost,
+            Some(known) => known.clone(),
+            None => NetworkError::new(NetworkErrorKind::Lost, chain(&error)),
         },
-        Error::Io(error) => match (cloudcoil_tls::refusal(error), error.kind()) {
-            (Some(refused), _) => return refused,
-            (None, io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => NetworkErrorKind::Protocol,
-            _ => NetworkErrorKind::Lost,
+        Error::Io(error) => match cloudcoil_tls::refusal(error) {
+            Some(refused) => refused,
+            None if error.kind() == io::ErrorKind::UnexpectedEof => Flaw::CutShort.into(),
+            None => NetworkError::new(NetworkErrorKind::Lost, root(error).to_string()),
         },
-        Error::Protocol(_) | Error::LargeResponseHeader(..) => NetworkErrorKind::Protocol,
+        Error::LargeResponseHeader(..) => Flaw::LongHead.into(),
+        // Its type has no name here; what it says is all there is to tell a body from a head by.
+        Error::Protocol(problem) if problem.to_string().contains("chunk") => Flaw::Chunks.into(),
+        Error::Protocol(_) => Flaw::Head.into(),
         // The connection has ended between two bytes of what separates chunks.
-        Error::BodyStalled => NetworkErrorKind::Lost,
-        Error::Http(_) | Error::BadUri(_) => NetworkErrorKind::Request,
-        _ => NetworkErrorKind::Lost,
-    };
-    NetworkError::new(kind, chain(&error))
+        Error::BodyStalled => Flaw::CutShort.into(),
+        Error::Http(_) | Error::BadUri(_) => NetworkError::new(NetworkErrorKind::Request, chain(&error)),
+        _ => NetworkError::new(NetworkErrorKind::Lost, chain(&error)),
+    }
 }
 
 /// Why the reading of a body ended early: ureq hides its own errors in those of I/O.

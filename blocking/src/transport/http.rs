@@ -7,7 +7,8 @@ use bytes::Bytes;
 use cloudcoil_core::NetworkError;
 use cloudcoil_core::NetworkErrorKind;
 use cloudcoil_core::config::{Config, ConfigError};
-use http::{HeaderValue, Method, Request, Response, header};
+use cloudcoil_core::http1::Flaw;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use ureq::Agent;
 
 use super::connector::{Connector, Unresolved, forwarding};
@@ -61,7 +62,10 @@ impl Connections {
             true => self.agent.run(Request::from_parts(head, ())),
             false => self.agent.run(Request::from_parts(head, &*body)),
         });
-        let response = result.map_err(exchange_failure);
+        let response = result.map_err(exchange_failure).and_then(|response| match response.status() {
+            StatusCode::SWITCHING_PROTOCOLS => Err(Flaw::Switched.into()),
+            _ => Ok(response),
+        });
         (response.map(|response| response.map(|body| Box::new(Pieces(Some(body.into_reader()))) as Body)), connected)
     }
 }

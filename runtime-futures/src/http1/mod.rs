@@ -119,9 +119,8 @@ impl Http1 {
         let mut pool = self.pool();
         if !pool.connector.has_identity(identity.as_deref()) {
             let connector = pool.connector.with_identity(identity);
-            pool.connector = Arc::new(connector.map_err(|error| {
-                NetworkError::new(NetworkErrorKind::Tls, format!("the client certificate is not usable: {error}"))
-            })?);
+            let connector = connector.map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
+            pool.connector = Arc::new(connector);
             pool.idle.clear();
         }
         Ok(pool.connector.clone())

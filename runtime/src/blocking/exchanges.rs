@@ -49,7 +49,8 @@ impl<C: Send + 'static> Exchanges<C> {
 
     fn start(&mut self, ticket: Ticket, request: HttpRequest) {
         let (inner, cancel) = (request.inner(), Cancel::new());
-        let (method, path) = (inner.method().as_str(), inner.uri().path());
+        let (method, uri) = (inner.method().as_str(), inner.uri());
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let span = tracing::debug_span!("request", method, path, code = Empty);
         let (taken, credit) = channel();
         let worker = Worker { ticket, mail: self.mail.clone(), credit };
