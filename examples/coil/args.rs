@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand, ValueEnum, error::ErrorKind};
+use cloudcoil_core::FieldValidation;
 
 use crate::durations;
 use crate::fault::Fault;
@@ -59,12 +60,24 @@ pub(crate) struct Global {
     /// How long a request may take in all, also for 'wait' and 'delete'
     #[arg(long, global = true, value_name = "DURATION", value_parser = durations::parse, allow_hyphen_values = true)]
     pub(crate) request_timeout: Option<durations::Span>,
+    /// What it runs on: the same is printed on each
+    #[arg(long, global = true, value_name = "NAME", default_value = "tokio")]
+    pub(crate) runtime: Runtime,
     /// Print requests and retries to stderr
     #[arg(
         short, long, global = true, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
         default_missing_value = "1"
     )]
     pub(crate) verbose: Option<u8>,
+}
+
+/// What coil runs on.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum Runtime {
+    Tokio,
+    AsyncStd,
+    Blocking,
+    Smol,
 }
 
 #[derive(Debug, Subcommand)]
@@ -283,6 +296,16 @@ pub(crate) enum Validation {
     Ignore,
 }
 
+impl From<Validation> for FieldValidation {
+    fn from(how: Validation) -> Self {
+        match how {
+            Validation::Strict => Self::Strict,
+            Validation::Warn => Self::Warn,
+            Validation::Ignore => Self::Ignore,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub(crate) enum Shape {
     Name,
@@ -416,9 +439,23 @@ pub(crate) enum PatchKind {
 
 #[derive(Debug, Args)]
 pub(crate) struct Scale {
-    /// KIND NAME..., or KIND/NAME...
-    #[arg(value_name = "KIND", required = true)]
+    /// KIND NAME..., KIND/NAME..., or with --all or a selector KIND
+    #[arg(value_name = "KIND", required_unless_present = "filename", conflicts_with = "filename")]
     pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) files: Files,
+    /// All objects of the type in the namespace
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Only objects whose labels match
+    #[arg(
+        short = 'l',
+        long = "selector",
+        value_name = "SELECTOR",
+        allow_hyphen_values = true,
+        conflicts_with = "filename"
+    )]
+    pub(crate) labels: Option<String>,
     /// How many replicas it should have
     #[arg(long, value_name = "NUMBER", required = true)]
     pub(crate) replicas: u32,

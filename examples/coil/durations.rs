@@ -30,11 +30,15 @@ impl Span {
     }
 }
 
-/// Reads `1m30s`, `1.5h`, `200ms` and the like, or a bare number of seconds.
+/// Reads `1m30s`, `1.5h`, `200ms` and the like, or a bare number of seconds, which is not negative.
 pub(crate) fn parse(text: &str) -> Result<Span, String> {
     let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let rest = if negative { rest } else { rest.strip_prefix('+').unwrap_or(rest) };
-    let seconds = if rest.bytes().all(|byte| byte.is_ascii_digit()) { rest.parse().ok() } else { parts(rest) };
+    let bare = rest.bytes().all(|byte| byte.is_ascii_digit());
+    if bare && negative {
+        return Err("a negative duration needs a unit, as -1s".to_owned());
+    }
+    let seconds = if bare { rest.parse().ok() } else { parts(rest) };
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
         .map(|length| Span { negative, length })
@@ -77,7 +81,9 @@ mod tests {
         ] {
             assert_eq!(parse(text).unwrap().length(), Duration::from_millis(millis), "{text}");
         }
-        for text in ["", "-", "1 m", "1x", "m", "1m30", "1..2s", "1e3s", "ten", "1s-", "99999999999999999999h"] {
+        for text in
+            ["", "-", "1 m", "1x", "m", "1m30", "1..2s", "1e3s", "ten", "1s-", "-1", "-0", "99999999999999999999h"]
+        {
             assert!(parse(text).is_err(), "{text}");
         }
     }

@@ -3,9 +3,9 @@
 use std::fmt::{self, Display};
 use std::io;
 
-use cloudcoil_tokio::Error;
-use cloudcoil_tokio::core::NetworkErrorKind;
-use cloudcoil_tokio::core::error::BodyProblem;
+use cloudcoil_core::Error;
+use cloudcoil_core::NetworkErrorKind;
+use cloudcoil_core::error::BodyProblem;
 
 /// Why a command ends before its end.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ pub(crate) fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cloudcoil_tokio::Status;
+    use cloudcoil_core::Status;
 
     #[test]
     fn an_error_takes_one_line() {

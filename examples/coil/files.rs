@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use cloudcoil_tokio::core::manifest::{self, ManifestObject};
+use cloudcoil_core::manifest::{self, ManifestObject};
 use serde_json::Value;
 
 use crate::args::Files;

@@ -1,11 +1,11 @@
 //! What became of each object.
 
-use cloudcoil_tokio::Unstructured;
+use cloudcoil_core::Unstructured;
 use serde_json::{Value, json};
 
 use crate::args::{DryRun, Shape, Structure};
 use crate::fault::Fault;
-use crate::get::{name_of, trim};
+use crate::format::{name_of, trim};
 use crate::out::{Out, complain};
 use crate::structure;
 

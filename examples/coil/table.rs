@@ -1,6 +1,6 @@
 //! Tables as the API server prints them, and as kubectl shows them.
 
-use cloudcoil_tokio::core::{Table, TableColumn, TableRow};
+use cloudcoil_core::{Table, TableColumn, TableRow};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ const CREATED: &str = "Created At";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cloudcoil_tokio::Answer;
+    use cloudcoil_core::Answer;
     use serde_json::json;
 
     fn table(value: &Value) -> Table {

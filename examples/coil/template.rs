@@ -1,6 +1,6 @@
 //! `-o jsonpath=`: text around expressions, with `range`.
 
-use cloudcoil_tokio::core::{JsonPath, jsonpath};
+use cloudcoil_core::{JsonPath, jsonpath};
 use serde_json::Value;
 
 use crate::fault::Fault;

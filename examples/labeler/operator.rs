@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cloudcoil_tokio::prelude::*;
+use cloudcoil_core::Resource as _;
+use cloudcoil_runtime::Stop;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::facade::{Context, Controller, dual};
 
 /// ConfigMaps with this label get a derived one.
 pub(crate) const LABEL: &str = "labeler.example.com/derive";
@@ -24,6 +27,7 @@ pub(crate) fn controller() -> Controller<ConfigMap> {
 }
 
 /// One pass: makes the derived ConfigMap what it should be. Nothing is written when it is so already.
+#[dual]
 async fn reconcile(source: Arc<ConfigMap>, ctx: Context<ConfigMap>) -> Result<(), Stop> {
     if source.is_deleting() {
         return Ok(());

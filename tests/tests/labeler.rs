@@ -1,34 +1,66 @@
-//! The labeler example against a real control plane: it misses nothing, whatever happens to the API server.
+//! The labeler example against a real control plane, on every runtime: it misses nothing, whatever happens to the API server.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
+#![expect(clippy::duplicate_mod, reason = "the operator is written once and compiled twice")]
 
-#[path = "../../examples/labeler/operator.rs"]
-mod operator;
+#[path = "../../examples/labeler/asynchronous.rs"]
+mod asynchronous;
+#[path = "../../examples/labeler/blocking.rs"]
+mod blocking;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cloudcoil_testing::ControlPlane;
-use cloudcoil_tokio::{ControllerHandle, prelude::*};
+use cloudcoil_tokio::prelude::*;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
-use operator::{LABEL, SUFFIX, controller, derived};
+use asynchronous::operator::{LABEL, SUFFIX, derived};
 
 /// How long the world may take to become as it should be.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// What the operator runs on.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    Tokio,
+    AsyncStd,
+    Smol,
+    Threads,
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_labeler_misses_nothing_on_a_real_control_plane() {
-    let Some(plane) = ControlPlane::start_or_skip("the_labeler_misses_nothing_on_a_real_control_plane") else { return };
+    misses_nothing(On::Tokio).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_labeler_misses_nothing_on_async_std() {
+    misses_nothing(On::AsyncStd).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_labeler_misses_nothing_on_smol() {
+    misses_nothing(On::Smol).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_labeler_misses_nothing_on_threads() {
+    misses_nothing(On::Threads).await;
+}
+
+async fn misses_nothing(on: On) {
+    let Some(plane) = ControlPlane::start_or_skip(&format!("the_labeler_misses_nothing on {on:?}")) else { return };
     let plane = Arc::new(plane);
     let client = Client::try_from_kubeconfig(plane.kubeconfig_path()).await.unwrap();
     let maps = client.api::<ConfigMap>();
     for name in ["a", "b", "c"] {
         maps.create(&source(name, "one")).await.unwrap();
     }
-    let first = start(&client).await;
+    let first = Operator::start(on, plane.kubeconfig_path()).await;
     in_step(&maps, 3, "the objects that were there before the operator").await;
 
     change(&maps, "a", "two").await;
@@ -47,24 +79,62 @@ async fn the_labeler_misses_nothing_on_a_real_control_plane() {
     maps.create(&source("e", "after the compaction")).await.unwrap();
     in_step(&maps, 5, "changes after history was compacted").await;
 
-    let second = start(&client).await;
+    let second = Operator::start(on, plane.kubeconfig_path()).await;
     for name in ["a", "b", "c", "d", "e"] {
         change(&maps, name, "with two operators").await;
     }
     in_step(&maps, 5, "changes with a second operator at work").await;
 
-    first.stop();
-    first.stopped().await.unwrap();
+    first.stop().await;
     change(&maps, "a", "with the second alone").await;
     in_step(&maps, 5, "changes after the first operator has stopped").await;
-    second.stop();
-    second.stopped().await.unwrap();
+    second.stop().await;
 }
 
-async fn start(client: &Client) -> ControllerHandle {
-    let handle = controller().start(client.clone()).unwrap();
-    handle.wait_ready(PATIENCE).await.unwrap();
-    handle
+/// The operator, at work.
+enum Operator {
+    Task(cloudcoil_tokio::ControllerHandle),
+    Threads(cloudcoil_blocking::ControllerHandle),
+}
+
+impl Operator {
+    /// One that has seen all that there is.
+    async fn start(on: On, kubeconfig: &Path) -> Self {
+        let kubeconfig = kubeconfig.to_owned();
+        let client = match on {
+            On::Tokio => Client::try_from_kubeconfig(kubeconfig).await,
+            On::AsyncStd => <Client as cloudcoil_async_std::Connect>::try_from_kubeconfig(kubeconfig).await,
+            On::Smol => <Client as cloudcoil_smol::Connect>::try_from_kubeconfig(kubeconfig).await,
+            On::Threads => {
+                let start = move || {
+                    use cloudcoil_blocking::{Client, Connect as _};
+
+                    let handle =
+                        blocking::operator::controller().start(Client::try_from_kubeconfig(kubeconfig).unwrap());
+                    let handle = handle.unwrap();
+                    handle.wait_ready(PATIENCE).unwrap();
+                    Self::Threads(handle)
+                };
+                return tokio::task::spawn_blocking(start).await.unwrap();
+            }
+        };
+        let handle = asynchronous::operator::controller().start(client.unwrap()).unwrap();
+        handle.wait_ready(PATIENCE).await.unwrap();
+        Self::Task(handle)
+    }
+
+    async fn stop(self) {
+        match self {
+            Self::Task(handle) => {
+                handle.stop();
+                handle.stopped().await.unwrap();
+            }
+            Self::Threads(handle) => {
+                handle.stop();
+                tokio::task::spawn_blocking(|| handle.stopped()).await.unwrap().unwrap();
+            }
+        }
+    }
 }
 
 /// Does something that blocks to the control plane, while the operator goes on.

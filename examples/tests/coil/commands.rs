@@ -1,65 +1,31 @@
 //! Commands against the API server in memory: what is printed where, and the exit code.
 
-use std::sync::Mutex;
+use cloudcoil_apiserver::{LogSource, User};
 
-use cloudcoil_apiserver::{ApiServer, LogSource, ServerConfig, ServerHandle, User, serve};
-use cloudcoil_tokio::core::{HttpEvent, Now, Outbox};
+use crate::cluster::{Cluster, words};
+use crate::program::{Ended, Runtime, on_each_runtime};
 
-use crate::program::{Ended, Home};
-
-/// A server in memory, and a folder to run the program in.
-struct Cluster {
-    home: Home,
-    server: Mutex<Option<ServerHandle>>,
-    runtime: tokio::runtime::Runtime,
-}
-
-impl Cluster {
-    fn new() -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let server = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            serve(ServerConfig::default(), listener).unwrap()
-        });
-        Self { home: Home::new(&server.kubeconfig()), server: Mutex::new(Some(server)), runtime }
-    }
-
-    /// Does something with the server itself.
-    fn act<T: Send + 'static>(
-        &self,
-        action: impl FnOnce(&mut ApiServer, Now, &mut Outbox<HttpEvent>) -> T + Send + 'static,
-    ) -> T {
-        let server = self.server.lock().unwrap();
-        self.runtime.block_on(server.as_ref().unwrap().with(action)).unwrap()
-    }
-
-    /// Runs a line of words; what is printed must be as expected, and nothing may go to the other stream.
-    fn ok(&self, line: &str, stdout: &str) {
-        let ended = self.home.coil(&words(line));
-        let expected = Ended { code: Some(0), stdout: stdout.to_owned(), stderr: String::new() };
-        assert_eq!(ended, expected, "coil {line}");
-    }
-
-    /// Runs a line of words, which must fail with one line that has this part.
-    fn fails(&self, line: &str, code: i32, part: &str) {
-        let ended = self.home.coil(&words(line));
-        assert_eq!((ended.code, ended.stdout.as_str()), (Some(code), ""), "coil {line}: {ended:?}");
-        assert!(ended.stderr.starts_with("error: ") && ended.stderr.lines().count() == 1, "coil {line}: {ended:?}");
-        assert!(ended.stderr.contains(part), "coil {line}: {ended:?}");
-    }
-}
-
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        if let Some(server) = self.server.lock().unwrap().take() {
-            self.runtime.block_on(server.shutdown());
-        }
-    }
-}
-
-fn words(line: &str) -> Vec<&str> {
-    line.split(' ').collect()
-}
+on_each_runtime!(
+    the_commands_of_the_readme_do_what_they_say,
+    objects_live_and_die_by_files,
+    apply_tells_what_has_become_of_each_object,
+    objects_are_printed_in_every_form,
+    objects_are_changed_in_every_way,
+    what_is_deleted_is_waited_for,
+    waiting_ends_when_it_has_come_true_or_in_time,
+    following_tells_every_change_of_what_matches,
+    folders_lists_and_standard_input_are_read,
+    misuse_is_told_in_one_line_and_ends_with_2,
+    words_that_are_no_text_are_misuse_too,
+    a_reader_who_goes_away_is_no_fault,
+    the_server_and_the_user_are_told,
+    pods_are_evicted_unless_they_are_not_there,
+    a_pod_can_be_replaced_by_the_file_that_it_was_made_of,
+    logs_are_printed_as_they_are_written_until_the_container_ends,
+    who_asks_can_be_said_by_token_and_by_impersonation,
+    what_is_no_path_or_no_patch_is_told_in_one_line,
+    a_type_and_its_objects_come_in_one_file,
+);
 
 const OBJECTS: &str = r#"
 apiVersion: v1
@@ -79,16 +45,16 @@ spec:
 "#;
 
 /// The lines of the README are tried as they stand there, in its order.
-#[test]
-fn the_commands_of_the_readme_do_what_they_say() {
-    let cluster = Cluster::new();
+fn the_commands_of_the_readme_do_what_they_say(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("web.yaml", OBJECTS);
     let readme = include_str!("../../../README.md");
     let section = readme.split("\n## Coil\n").nth(1).unwrap().split("\n## ").next().unwrap();
     let lines: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("coil ")).collect();
     assert!(lines.len() >= 8, "{lines:?}");
     for line in lines {
-        let script = format!("exec '{}' {line}", crate::program::coil().display());
+        let runtime = if line.contains("--runtime") { String::new() } else { format!("--runtime {runtime}") };
+        let script = format!("exec '{}' {runtime} {line}", crate::program::coil().display());
         let mut command = cluster.home.command("sh".as_ref(), &["-c", &script]);
         if line.starts_with("follow") {
             let mut running = crate::program::Running::new(command.spawn().unwrap());
@@ -103,9 +69,8 @@ fn the_commands_of_the_readme_do_what_they_say() {
     }
 }
 
-#[test]
-fn objects_live_and_die_by_files() {
-    let cluster = Cluster::new();
+fn objects_live_and_die_by_files(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("objects.yaml", OBJECTS);
     cluster.ok(
         "create -f objects.yaml --dry-run=server",
@@ -121,9 +86,8 @@ fn objects_live_and_die_by_files() {
     cluster.ok("delete -f objects.yaml --ignore-not-found", "");
 }
 
-#[test]
-fn apply_tells_what_has_become_of_each_object() {
-    let cluster = Cluster::new();
+fn apply_tells_what_has_become_of_each_object(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let apply = |arguments: &str, input: &str| cluster.home.pipe(&words(&format!("apply -f - {arguments}")), input);
     let said = |stdout: &str| Ended { code: Some(0), stdout: stdout.to_owned(), stderr: String::new() };
     assert_eq!(apply("--dry-run=server", OBJECTS).stdout.lines().count(), 2);
@@ -148,9 +112,8 @@ fn apply_tells_what_has_become_of_each_object() {
     assert_eq!(forced, said("configmap/settings configured\ndeployment.apps/web unchanged\n"));
 }
 
-#[test]
-fn objects_are_printed_in_every_form() {
-    let cluster = Cluster::new();
+fn objects_are_printed_in_every_form(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("objects.yaml", OBJECTS);
     cluster.home.coil(&words("create -f objects.yaml"));
     cluster.ok("get deploy/web cm/settings -o name", "deployment.apps/web\nconfigmap/settings\n");
@@ -176,9 +139,8 @@ fn objects_are_printed_in_every_form() {
     assert_eq!((&json["kind"], &json["metadata"]["managedFields"]), (&"ConfigMap".into(), &serde_json::Value::Null));
 }
 
-#[test]
-fn objects_are_changed_in_every_way() {
-    let cluster = Cluster::new();
+fn objects_are_changed_in_every_way(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("objects.yaml", OBJECTS);
     cluster.home.file("patch.yaml", "data: {from: file}\n");
     cluster.home.coil(&words("create -f objects.yaml"));
@@ -203,9 +165,8 @@ fn objects_are_changed_in_every_way() {
     cluster.fails(r#"patch cm settings -p {"a"#, 2, "the patch");
 }
 
-#[test]
-fn what_is_deleted_is_waited_for() {
-    let cluster = Cluster::new();
+fn what_is_deleted_is_waited_for(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("objects.yaml", OBJECTS);
     cluster.home.coil(&words("create -f objects.yaml"));
     cluster.ok(
@@ -227,9 +188,8 @@ fn what_is_deleted_is_waited_for() {
     cluster.ok("delete cm held --wait=false", "configmap \"held\" deleted from default namespace\n");
 }
 
-#[test]
-fn waiting_ends_when_it_has_come_true_or_in_time() {
-    let cluster = Cluster::new();
+fn waiting_ends_when_it_has_come_true_or_in_time(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("objects.yaml", OBJECTS);
     cluster.home.coil(&words("create -f objects.yaml"));
     cluster.ok("wait deploy/web --for=jsonpath={.spec.replicas}=2", "deployment.apps/web condition met\n");
@@ -259,9 +219,8 @@ fn waiting_ends_when_it_has_come_true_or_in_time() {
     assert!(ended == ["configmap/late condition met"] || ended.is_empty(), "{ended:?}");
 }
 
-#[test]
-fn following_tells_every_change_of_what_matches() {
-    let cluster = Cluster::new();
+fn following_tells_every_change_of_what_matches(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let map = |name: &str, tier: &str| {
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, labels: {{tier: {tier}}}}}\n")
     };
@@ -287,9 +246,8 @@ fn following_tells_every_change_of_what_matches() {
     assert_eq!(following.end(), Ended { code: Some(0), stdout: String::new(), stderr: String::new() });
 }
 
-#[test]
-fn folders_lists_and_standard_input_are_read() {
-    let cluster = Cluster::new();
+fn folders_lists_and_standard_input_are_read(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
     cluster.home.file("folder/1.yaml", &map("one"));
     cluster.home.file("folder/2.json", r#"{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"two"}}]}"#);
@@ -314,9 +272,8 @@ fn folders_lists_and_standard_input_are_read() {
     cluster.fails("create -f elsewhere.yaml -n default", 1, "kube-system");
 }
 
-#[test]
-fn misuse_is_told_in_one_line_and_ends_with_2() {
-    let cluster = Cluster::new();
+fn misuse_is_told_in_one_line_and_ends_with_2(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     for (line, part) in [
         ("get", "coil get --help"),
         ("get cm --novel", "--novel"),
@@ -353,22 +310,20 @@ fn misuse_is_told_in_one_line_and_ends_with_2() {
     }
 }
 
-#[test]
-fn words_that_are_no_text_are_misuse_too() {
+fn words_that_are_no_text_are_misuse_too(runtime: Runtime) {
     use std::os::unix::ffi::OsStrExt as _;
 
-    let cluster = Cluster::new();
-    let mut command = cluster.home.command(&crate::program::coil(), &["get", "cm"]);
+    let cluster = Cluster::new(runtime);
+    let mut command = cluster.home.program(&["get", "cm"]);
     command.arg(std::ffi::OsStr::from_bytes(b"\xff\xfe"));
     let ended = crate::program::finish(command, "");
     assert_eq!((ended.code, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
 }
 
-#[test]
-fn a_reader_who_goes_away_is_no_fault() {
-    let cluster = Cluster::new();
+fn a_reader_who_goes_away_is_no_fault(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     for line in ["get all -A -o json", "api-resources", "--help", "get --help", "version", "whoami"] {
-        let mut child = cluster.home.command(&crate::program::coil(), &words(line)).spawn().unwrap();
+        let mut child = cluster.home.program(&words(line)).spawn().unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -376,9 +331,8 @@ fn a_reader_who_goes_away_is_no_fault() {
     }
 }
 
-#[test]
-fn the_server_and_the_user_are_told() {
-    let cluster = Cluster::new();
+fn the_server_and_the_user_are_told(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let version = cluster.home.coil(&["version"]);
     assert!(
         version.stdout.starts_with("Client Version: v0.") && version.stdout.contains("\nServer Version: v1."),
@@ -392,9 +346,8 @@ fn the_server_and_the_user_are_told() {
     assert!(cluster_wide.stdout.lines().all(|line| line.contains(" false ")), "{cluster_wide:?}");
 }
 
-#[test]
-fn pods_are_evicted_unless_they_are_not_there() {
-    let cluster = Cluster::new();
+fn pods_are_evicted_unless_they_are_not_there(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
     cluster.home.pipe(&words("create -f -"), pod);
     cluster.ok("evict p --dry-run=server", "pod/p evicted (server dry run)\n");
@@ -403,9 +356,8 @@ fn pods_are_evicted_unless_they_are_not_there() {
     cluster.fails("logs p", 1, "not found");
 }
 
-#[test]
-fn a_pod_can_be_replaced_by_the_file_that_it_was_made_of() {
-    let cluster = Cluster::new();
+fn a_pod_can_be_replaced_by_the_file_that_it_was_made_of(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file(
         "pod.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n",
@@ -415,9 +367,8 @@ fn a_pod_can_be_replaced_by_the_file_that_it_was_made_of() {
     cluster.ok("get pod p -o jsonpath={.spec.priority},{.spec.tolerations[*].tolerationSeconds}", "0,300 300");
 }
 
-#[test]
-fn logs_are_printed_as_they_are_written_until_the_container_ends() {
-    let cluster = Cluster::new();
+fn logs_are_printed_as_they_are_written_until_the_container_ends(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n";
     cluster.home.pipe(&words("create -f -"), pod);
     assert!(cluster.act(|server, now, out| server.append_log(now, &log(), "one\ntwo\n", out)));
@@ -436,13 +387,13 @@ fn log() -> LogSource {
     LogSource::new("default", "p", "c")
 }
 
-#[test]
-fn who_asks_can_be_said_by_token_and_by_impersonation() {
-    let cluster = Cluster::new();
+fn who_asks_can_be_said_by_token_and_by_impersonation(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     let said = |name: &str, groups: &str| format!("ATTRIBUTE   VALUE\nUsername    {name}\nGroups      [{groups}]\n");
     cluster.ok("whoami --as jane --as-group a --as-group b", &said("jane", "a b system:authenticated"));
-    cluster.fails("whoami --as-group a", 1, "need a user");
-    cluster.fails("whoami --as-uid a", 1, "need a user");
+    cluster.fails("whoami --as-group a", 2, "--as-group needs a user: say who with --as");
+    cluster.fails("whoami --as-uid a", 2, "--as-uid needs a user");
+    cluster.fails("whoami --as-group \u{1}", 2, "--as-group: a name or value with characters that cannot be sent");
     cluster.act(|server, _, _| server.set_token("bobs-secret", User::new("bob", ["devs"])));
     let told = cluster.home.coil(&words("whoami --token bobs-secret -v"));
     // A token never goes over plain HTTP, and without credentials everybody is the administrator of this server.
@@ -450,9 +401,8 @@ fn who_asks_can_be_said_by_token_and_by_impersonation() {
     assert!(told.stderr.contains("no credentials will be sent") && !told.stderr.contains("bobs-secret"), "{told:?}");
 }
 
-#[test]
-fn what_is_no_path_or_no_patch_is_told_in_one_line() {
-    let cluster = Cluster::new();
+fn what_is_no_path_or_no_patch_is_told_in_one_line(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.fails("get --raw version", 2, "\"version\" is no path");
     cluster.fails("get --raw http://127.0.0.1:1/version", 2, "is no path");
     cluster.fails("patch cm a --type merge -p {", 2, "the patch at line 1: no YAML: ");
@@ -484,9 +434,8 @@ metadata: {name: w}
 spec: {size: 3}
 "#;
 
-#[test]
-fn a_type_and_its_objects_come_in_one_file() {
-    let cluster = Cluster::new();
+fn a_type_and_its_objects_come_in_one_file(runtime: Runtime) {
+    let cluster = Cluster::new(runtime);
     cluster.home.file("widgets.yaml", WIDGETS);
     let said = |what: &str| {
         format!(

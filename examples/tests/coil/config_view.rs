@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use cloudcoil_tests::kubeconfigs::{Case, DIFFERENCES, Kind, cases};
 use serde_json::Value;
 
-use crate::program::{Ended, Home, coil, finish};
+use crate::program::{Ended, Home, RUNTIMES, coil, finish};
 
 #[test]
 fn config_view_prints_what_kubectl_prints_of_each_kubeconfig() {
     let Some(kubectl) = kubectl("config_view_prints_what_kubectl_prints_of_each_kubeconfig") else { return };
     let (mut cases_seen, mut shown, mut differing) = (0, 0, String::new());
     for case in cases().iter().filter(|case| case.kind == Kind::Other) {
-        let home = Home::new("");
+        let home = Home::new(RUNTIMES[0], "");
         let folder = home.folder.path();
         case.write(folder).unwrap();
         let theirs = view(&home, &kubectl, &["--minify", "--flatten", "--raw"], case);
@@ -29,6 +29,12 @@ fn config_view_prints_what_kubectl_prints_of_each_kubeconfig() {
         // Secrets are told to those alone who ask for them; all else stays as it is.
         let redacted = view(&home, &coil(), &[], case);
         assert_eq!(redacted.code, ours.code, "{}: {redacted:?}", case.name);
+        for runtime in &RUNTIMES[1..] {
+            for (flags, expected) in [(&["--raw"][..], &ours), (&[], &redacted)] {
+                let same = view(&home, &coil(), &[flags, &["--runtime", runtime]].concat(), case);
+                assert_eq!(same, *expected, "{} on {runtime}", case.name);
+            }
+        }
     }
     assert!(differing.is_empty(), "{differing}");
     assert!(cases_seen >= 60 && shown >= 60, "{shown} views of {cases_seen} kubeconfigs");

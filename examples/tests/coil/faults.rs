@@ -5,20 +5,46 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::program::{Ended, Home, Running, coil, stdout};
+use crate::program::{Ended, Home, Running, Runtime, on_each_runtime, stdout};
 use crate::script::{
-    Act, Script, answer, chunk, chunk_bytes, chunked, json as body, last_chunk, refusal, with_headers,
+    Act, GROUPS, Script, answer, chunk, chunk_bytes, chunked, json as body, last_chunk, refusal, with_headers,
 };
 
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+on_each_runtime!(
+    every_line_has_the_same_keys_in_the_same_order,
+    a_streaming_list_is_taken_when_it_is_served,
+    one_byte_at_a_time_is_the_same,
+    gone_in_each_form_leads_to_a_new_list_and_what_was_missed_is_told,
+    a_page_that_has_expired_is_no_half_list,
+    sparse_bodies_are_read_as_what_they_are,
+    what_is_no_answer_is_told_and_tried_again,
+    a_server_that_asks_to_wait_is_given_time,
+    a_watch_that_is_cut_in_the_middle_goes_on_where_it_was,
+    one_odd_object_is_told_and_hides_no_other,
+    a_reader_who_goes_away_ends_it_quietly,
+    sigint_ends_it_as_well,
+    a_group_that_cannot_be_had_hides_no_other,
+    pages_are_one_table_and_an_expired_one_starts_it_anew,
+    a_table_in_single_bytes_is_the_same,
+    compressed_answers_are_read,
+    warnings_of_the_server_go_to_stderr,
+    reads_are_tried_again_while_the_time_lasts,
+    what_stays_wrong_is_told_in_one_line,
+    nothing_to_connect_to_is_told_in_one_line,
+    verbose_tells_requests_and_what_is_tried_again,
+    a_list_without_tables_and_without_items_is_empty,
+    a_watched_table_tells_changes_and_finds_those_it_has_missed,
+);
 
-fn object(name: &str, version: u32) -> String {
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+pub(crate) fn object(name: &str, version: u32) -> String {
     format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"default","uid":"u-{name}","resourceVersion":"{version}"}}}}"#
     )
 }
 
-fn list(version: u32, items: &[String]) -> Vec<Act> {
+pub(crate) fn list(version: u32, items: &[String]) -> Vec<Act> {
     body(&list_text(version, "", items))
 }
 
@@ -29,17 +55,17 @@ fn list_text(version: u32, token: &str, items: &[String]) -> String {
     )
 }
 
-fn event(kind: &str, object: &str) -> String {
+pub(crate) fn event(kind: &str, object: &str) -> String {
     format!("{{\"type\":\"{kind}\",\"object\":{object}}}\n")
 }
 
 /// Streaming lists are not served here: pages are asked for instead.
-fn no_stream() -> Vec<Act> {
+pub(crate) fn no_stream() -> Vec<Act> {
     refusal("422 Unprocessable Entity", "Invalid", "sendInitialEvents is forbidden")
 }
 
 /// A watch that says this and then nothing, but stays.
-fn watch(events: &[String]) -> Vec<Act> {
+pub(crate) fn watch(events: &[String]) -> Vec<Act> {
     let mut acts = vec![chunked()];
     acts.extend(events.iter().map(|event| chunk(event)));
     acts.push(Act::Hang);
@@ -54,26 +80,29 @@ fn short_watch(events: &[String]) -> Vec<Act> {
     acts
 }
 
-struct Following {
+pub(crate) struct Following {
     script: Script,
     running: Running,
     _home: Home,
 }
 
-fn follow(script: Script) -> Following {
-    let home = Home::plain(&script.url);
-    let running = home.start(&["follow", "configmaps"]);
-    Following { script, running, _home: home }
+fn follow(runtime: Runtime, script: Script) -> Following {
+    let home = Home::plain(runtime, &script.url);
+    Following::new(script, home)
 }
 
 impl Following {
+    pub(crate) fn new(script: Script, home: Home) -> Self {
+        Self { running: home.start(&["follow", "configmaps"]), script, _home: home }
+    }
+
     /// The next lines in a few words, such as `added a 1`; of an error its message follows.
-    fn told(&mut self, count: usize) -> Vec<String> {
+    pub(crate) fn told(&mut self, count: usize) -> Vec<String> {
         self.running.lines(count).iter().map(|line| tell(line)).collect()
     }
 
     /// Ends it, and checks that nothing else was said.
-    fn end(self) -> Script {
+    pub(crate) fn end(self) -> Script {
         self.running.signal("TERM");
         let ended = self.running.end();
         assert_eq!(ended, Ended { code: Some(0), stdout: String::new(), stderr: String::new() });
@@ -90,11 +119,10 @@ fn tell(line: &str) -> String {
     format!("{event}{}{}{}", text("name"), text("resourceVersion"), text("message"))
 }
 
-#[test]
-fn every_line_has_the_same_keys_in_the_same_order() {
+fn every_line_has_the_same_keys_in_the_same_order(runtime: Runtime) {
     let script = Script::new();
     script.on(MAPS, [no_stream(), list(5, &[object("a", 1)]), watch(&[])]);
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     assert_eq!(
         following.running.lines(2),
         [
@@ -107,21 +135,19 @@ fn every_line_has_the_same_keys_in_the_same_order() {
     assert_eq!(script.asked(), ["stream", "list limit=500", "watch rv=5"]);
 }
 
-#[test]
-fn a_streaming_list_is_taken_when_it_is_served() {
+fn a_streaming_list_is_taken_when_it_is_served(runtime: Runtime) {
     let script = Script::new();
     let bookmark = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
     script.on(
         MAPS,
         [watch(&[event("ADDED", &object("a", 1)), event("BOOKMARK", bookmark), event("ADDED", &object("b", 10))])],
     );
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     assert_eq!(following.told(3), ["added a 1", "synced", "added b 10"]);
     assert_eq!(following.end().asked(), ["stream"]);
 }
 
-#[test]
-fn one_byte_at_a_time_is_the_same() {
+fn one_byte_at_a_time_is_the_same(runtime: Runtime) {
     let script = Script::new();
     let text = list_text(5, "", &[object("naïve-完了", 1), object("b", 2)]);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", text.len());
@@ -142,13 +168,12 @@ fn one_byte_at_a_time_is_the_same() {
             vec![Act::Trickle(events), Act::Hang],
         ],
     );
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     assert_eq!(following.told(5), ["added b 2", "added naïve-完了 1", "synced", "updated naïve-完了 6", "deleted b 7"]);
     following.end();
 }
 
-#[test]
-fn gone_in_each_form_leads_to_a_new_list_and_what_was_missed_is_told() {
+fn gone_in_each_form_leads_to_a_new_list_and_what_was_missed_is_told(runtime: Runtime) {
     let gone = |status: &str| watch(&[event("ERROR", status)]);
     let forms = [
         refusal("410 Gone", "Expired", "too old resource version"),
@@ -170,7 +195,7 @@ fn gone_in_each_form_leads_to_a_new_list_and_what_was_missed_is_told() {
                 watch(&[]),
             ],
         );
-        let mut following = follow(script);
+        let mut following = follow(runtime, script);
         let told = following.told(6);
         let told: Vec<&String> = told.iter().filter(|line| !line.starts_with("error")).collect();
         following.script.wait(5);
@@ -186,8 +211,7 @@ fn gone_in_each_form_leads_to_a_new_list_and_what_was_missed_is_told() {
     }
 }
 
-#[test]
-fn a_page_that_has_expired_is_no_half_list() {
+fn a_page_that_has_expired_is_no_half_list(runtime: Runtime) {
     let script = Script::new();
     script.on(
         MAPS,
@@ -199,7 +223,7 @@ fn a_page_that_has_expired_is_no_half_list() {
             watch(&[]),
         ],
     );
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     let mut told = Vec::new();
     while told.last().is_none_or(|line| line != "synced") {
         told.extend(following.told(1));
@@ -212,8 +236,7 @@ fn a_page_that_has_expired_is_no_half_list() {
     assert_eq!(asked[4], "watch rv=7");
 }
 
-#[test]
-fn sparse_bodies_are_read_as_what_they_are() {
+fn sparse_bodies_are_read_as_what_they_are(runtime: Runtime) {
     let script = Script::new();
     let sparse = r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"5","continue":null},"items":null}"#;
     let bookmark = r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"7","creationTimestamp":null,"annotations":null},"data":null}"#;
@@ -226,13 +249,12 @@ fn sparse_bodies_are_read_as_what_they_are() {
             watch(&[event("ADDED", &object("a", 8)), event("NOVEL", "{}"), event("ADDED", &object("b", 9))]),
         ],
     );
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     assert_eq!(following.told(3), ["synced", "added a 8", "added b 9"]);
     assert_eq!(following.end().asked(), ["stream", "list limit=500", "watch rv=5", "watch rv=7"]);
 }
 
-#[test]
-fn what_is_no_answer_is_told_and_tried_again() {
+fn what_is_no_answer_is_told_and_tried_again(runtime: Runtime) {
     let forms: [(Vec<Act>, &str); 5] = [
         (answer("503 Service Unavailable", "text/html", b"<html>busy</html>"), "HTTP 503 with an HTML page"),
         (answer("200 OK", "text/html", b"<html>log in</html>"), "HTTP 200 with an HTML page"),
@@ -249,7 +271,7 @@ fn what_is_no_answer_is_told_and_tried_again() {
     for (form, message) in forms {
         let script = Script::new();
         script.on(MAPS, [no_stream(), form, list(5, &[object("a", 1)]), watch(&[])]);
-        let mut following = follow(script);
+        let mut following = follow(runtime, script);
         let told = following.told(3);
         assert!(told[0].starts_with(&format!("error {message}")), "{message}: {told:?}");
         assert_eq!(told[1..], ["added a 1", "synced"], "{message}");
@@ -257,20 +279,18 @@ fn what_is_no_answer_is_told_and_tried_again() {
     }
 }
 
-#[test]
-fn a_server_that_asks_to_wait_is_given_time() {
+fn a_server_that_asks_to_wait_is_given_time(runtime: Runtime) {
     let script = Script::new();
     let busy = with_headers("429 Too Many Requests", "Retry-After: 2\r\n", b"slow down");
     script.on(MAPS, [no_stream(), busy, list(5, &[]), watch(&[])]);
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     let told = following.told(2);
     assert!(told[0].starts_with("error ") && told[1] == "synced", "{told:?}");
     let heard = following.end().heard();
     assert!(heard[2].at - heard[1].at >= Duration::from_secs(2));
 }
 
-#[test]
-fn a_watch_that_is_cut_in_the_middle_goes_on_where_it_was() {
+fn a_watch_that_is_cut_in_the_middle_goes_on_where_it_was(runtime: Runtime) {
     let script = Script::new();
     let half = chunk_bytes(&event("ADDED", &object("c", 7)));
     script.on(
@@ -288,7 +308,7 @@ fn a_watch_that_is_cut_in_the_middle_goes_on_where_it_was() {
             watch(&[event("ADDED", &object("c", 7))]),
         ],
     );
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     assert_eq!(following.told(3), ["added a 1", "synced", "added b 6"]);
     following.script.open("told");
     let mut told = following.told(1);
@@ -299,8 +319,7 @@ fn a_watch_that_is_cut_in_the_middle_goes_on_where_it_was() {
     assert_eq!(following.end().asked(), ["stream", "list limit=500", "watch rv=5", "watch rv=6"]);
 }
 
-#[test]
-fn one_odd_object_is_told_and_hides_no_other() {
+fn one_odd_object_is_told_and_hides_no_other(runtime: Runtime) {
     let script = Script::new();
     let odd = r#"{"metadata":{"name":"odd","namespace":"default","labels":7,"resourceVersion":"3"}}"#.to_owned();
     script.on(
@@ -311,7 +330,7 @@ fn one_odd_object_is_told_and_hides_no_other() {
             watch(&[event("ADDED", &odd), event("ADDED", &object("c", 6))]),
         ],
     );
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     let mut told = Vec::new();
     while told.last().is_none_or(|line| line != "added c 6") {
         told.extend(following.told(1));
@@ -322,8 +341,7 @@ fn one_odd_object_is_told_and_hides_no_other() {
     following.end();
 }
 
-#[test]
-fn a_reader_who_goes_away_ends_it_quietly() {
+fn a_reader_who_goes_away_ends_it_quietly(runtime: Runtime) {
     let script = Script::new();
     script.on(
         MAPS,
@@ -333,8 +351,8 @@ fn a_reader_who_goes_away_ends_it_quietly() {
             vec![chunked(), Act::Await("deaf"), chunk(&event("ADDED", &object("b", 6))), Act::Hang],
         ],
     );
-    let home = Home::plain(&script.url);
-    let mut child = home.command(&coil(), &["follow", "cm"]).spawn().unwrap();
+    let home = Home::plain(runtime, &script.url);
+    let mut child = home.program(&["follow", "cm"]).spawn().unwrap();
     let mut reader = stdout(&mut child);
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
@@ -347,30 +365,29 @@ fn a_reader_who_goes_away_ends_it_quietly() {
     assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
 }
 
-#[test]
-fn sigint_ends_it_as_well() {
+fn sigint_ends_it_as_well(runtime: Runtime) {
     let script = Script::new();
     script.on(MAPS, [no_stream(), list(5, &[]), watch(&[])]);
-    let mut following = follow(script);
+    let mut following = follow(runtime, script);
     assert_eq!(following.told(1), ["synced"]);
     following.running.signal("INT");
     assert_eq!(following.running.end().code, Some(0));
 }
 
-fn get(script: &Script, arguments: &[&str]) -> Ended {
-    let home = Home::plain(&script.url);
+fn get(runtime: Runtime, script: &Script, arguments: &[&str]) -> Ended {
+    let home = Home::plain(runtime, &script.url);
     home.coil(&[&["get", "configmaps"], arguments].concat())
 }
 
-fn printed(stdout: &str) -> Ended {
+pub(crate) fn printed(stdout: &str) -> Ended {
     Ended { code: Some(0), stdout: stdout.to_owned(), stderr: String::new() }
 }
 
-fn table(token: &str, rows: &[&str]) -> Vec<Act> {
+pub(crate) fn table(token: &str, rows: &[&str]) -> Vec<Act> {
     body(&table_text(token, rows))
 }
 
-fn table_text(token: &str, rows: &[&str]) -> String {
+pub(crate) fn table_text(token: &str, rows: &[&str]) -> String {
     let row = |name: &&str| json!({"cells": [name, "1"], "object": {"metadata": {"name": name}}});
     json!({
         "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": "5", "continue": token},
@@ -380,21 +397,19 @@ fn table_text(token: &str, rows: &[&str]) -> String {
     .to_string()
 }
 
-#[test]
-fn pages_are_one_table_and_an_expired_one_starts_it_anew() {
+fn pages_are_one_table_and_an_expired_one_starts_it_anew(runtime: Runtime) {
     let script = Script::new();
     script.on(MAPS, [table("c1", &["a"]), table("c2", &["b"]), table("", &["c"])]);
-    assert_eq!(get(&script, &["--chunk-size=1"]), printed("NAME   DATA\na      1\nb      1\nc      1\n"));
+    assert_eq!(get(runtime, &script, &["--chunk-size=1"]), printed("NAME   DATA\na      1\nb      1\nc      1\n"));
     assert_eq!(script.asked(), ["list limit=1", "list limit=1 continue=c1", "list limit=1 continue=c2"]);
 
     let script = Script::new();
     script.on(MAPS, [table("c1", &["a"]), refusal("410 Gone", "Expired", "too old"), table("", &["b"])]);
-    assert_eq!(get(&script, &[]), printed("NAME   DATA\nb      1\n"));
+    assert_eq!(get(runtime, &script, &[]), printed("NAME   DATA\nb      1\n"));
     assert_eq!(script.asked(), ["list limit=500", "list limit=500 continue=c1", "list"]);
 }
 
-#[test]
-fn a_table_in_single_bytes_is_the_same() {
+fn a_table_in_single_bytes_is_the_same(runtime: Runtime) {
     let script = Script::new();
     let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     for piece in table_text("", &["naïve-完了"]).as_bytes().chunks(5) {
@@ -404,7 +419,7 @@ fn a_table_in_single_bytes_is_the_same() {
     }
     bytes.extend_from_slice(b"0\r\n\r\n");
     script.on(MAPS, [vec![Act::Trickle(bytes)]]);
-    assert_eq!(get(&script, &[]), printed("NAME       DATA\nnaïve-完了   1\n"));
+    assert_eq!(get(runtime, &script, &[]), printed("NAME       DATA\nnaïve-完了   1\n"));
 }
 
 /// A gzip file whose content is stored as it is.
@@ -422,26 +437,23 @@ fn gzipped(content: &[u8]) -> Vec<u8> {
     file
 }
 
-#[test]
-fn compressed_answers_are_read() {
+fn compressed_answers_are_read(runtime: Runtime) {
     let script = Script::new();
     let body = gzipped(table_text("", &["a"]).as_bytes());
     script.on(MAPS, [with_headers("200 OK", "Content-Type: application/json\r\nContent-Encoding: gzip\r\n", &body)]);
-    assert_eq!(get(&script, &[]), printed("NAME   DATA\na      1\n"));
+    assert_eq!(get(runtime, &script, &[]), printed("NAME   DATA\na      1\n"));
 }
 
-#[test]
-fn warnings_of_the_server_go_to_stderr() {
+fn warnings_of_the_server_go_to_stderr(runtime: Runtime) {
     let script = Script::new();
     let headers = "Warning: 299 - \"v1 Novel is deprecated\"\r\nWarning: 299 - \"twice\", 299 - \"thrice\"\r\n";
     script.on(MAPS, [with_headers("200 OK", headers, table_text("", &["a"]).as_bytes())]);
-    let ended = get(&script, &[]);
+    let ended = get(runtime, &script, &[]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "NAME   DATA\na      1\n"));
     assert_eq!(ended.stderr, "Warning: v1 Novel is deprecated\nWarning: twice\nWarning: thrice\n");
 }
 
-#[test]
-fn reads_are_tried_again_while_the_time_lasts() {
+fn reads_are_tried_again_while_the_time_lasts(runtime: Runtime) {
     for busy in [
         answer("503 Service Unavailable", "text/html", b"<html>busy</html>"),
         with_headers("429 Too Many Requests", "Retry-After: 1\r\n", b""),
@@ -449,13 +461,12 @@ fn reads_are_tried_again_while_the_time_lasts() {
     ] {
         let script = Script::new();
         script.on(MAPS, [busy, table("", &["a"])]);
-        assert_eq!(get(&script, &[]), printed("NAME   DATA\na      1\n"));
+        assert_eq!(get(runtime, &script, &[]), printed("NAME   DATA\na      1\n"));
         assert_eq!(script.asked().len(), 2);
     }
 }
 
-#[test]
-fn what_stays_wrong_is_told_in_one_line() {
+fn what_stays_wrong_is_told_in_one_line(runtime: Runtime) {
     for (form, message) in [
         (answer("200 OK", "text/html", b"<html>log in</html>"), "HTTP 200 with an HTML page"),
         (answer("200 OK", "application/json", b"\xff{}"), "HTTP 200 with a body that is not UTF-8"),
@@ -466,25 +477,23 @@ fn what_stays_wrong_is_told_in_one_line() {
     ] {
         let script = Script::new();
         script.on(MAPS, [form]);
-        let ended = get(&script, &["--timeout", "2s"]);
+        let ended = get(runtime, &script, &["--timeout", "2s"]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{message}: {ended:?}");
         assert!(ended.stderr.starts_with(&format!("error: {message}")), "{message}: {ended:?}");
         assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     }
 }
 
-#[test]
-fn nothing_to_connect_to_is_told_in_one_line() {
-    let ended = Home::plain("http://127.0.0.1:1").coil(&["get", "cm", "--timeout=1s"]);
+fn nothing_to_connect_to_is_told_in_one_line(runtime: Runtime) {
+    let ended = Home::plain(runtime, "http://127.0.0.1:1").coil(&["get", "cm", "--timeout=1s"]);
     assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.lines().count()), (Some(1), "", 1), "{ended:?}");
     assert!(ended.stderr.starts_with("error: "), "{ended:?}");
 }
 
-#[test]
-fn verbose_tells_requests_and_what_is_tried_again() {
+fn verbose_tells_requests_and_what_is_tried_again(runtime: Runtime) {
     let script = Script::new();
     script.on(MAPS, [with_headers("429 Too Many Requests", "Retry-After: 1\r\n", b""), table("", &["a"])]);
-    let ended = get(&script, &["-v"]);
+    let ended = get(runtime, &script, &["-v"]);
     let lines: Vec<&str> =
         ended.stderr.lines().filter(|line| !line.contains("/api ") && !line.contains("/apis ")).collect();
     assert_eq!(lines.len(), 3, "{ended:?}");
@@ -493,19 +502,17 @@ fn verbose_tells_requests_and_what_is_tried_again() {
     assert!(lines[2].starts_with(&format!("GET {MAPS}?limit=500 200 ")), "{ended:?}");
 }
 
-#[test]
-fn a_list_without_tables_and_without_items_is_empty() {
+fn a_list_without_tables_and_without_items_is_empty(runtime: Runtime) {
     let script = Script::new();
     script.on(MAPS, [body(r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":null,"items":null}"#)]);
     let nothing =
         Ended { code: Some(0), stdout: String::new(), stderr: "No resources found in default namespace.\n".into() };
-    assert_eq!(get(&script, &[]), nothing);
-    let value: Value = serde_json::from_str(&get(&script, &["-o", "json"]).stdout).unwrap();
+    assert_eq!(get(runtime, &script, &[]), nothing);
+    let value: Value = serde_json::from_str(&get(runtime, &script, &["-o", "json"]).stdout).unwrap();
     assert_eq!(value, json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": []}));
 }
 
-#[test]
-fn a_watched_table_tells_changes_and_finds_those_it_has_missed() {
+fn a_watched_table_tells_changes_and_finds_those_it_has_missed(runtime: Runtime) {
     let row = |name: &str, version: &str| {
         json!({"kind": "Table", "rows": [{"cells": [name, version], "object": {"metadata": {"name": name, "resourceVersion": version}}}]})
             .to_string()
@@ -529,7 +536,7 @@ fn a_watched_table_tells_changes_and_finds_those_it_has_missed() {
             watch(&[event("ADDED", &row("long-name", "10"))]),
         ],
     );
-    let home = Home::plain(&script.url);
+    let home = Home::plain(runtime, &script.url);
     let mut running = home.start(&["get", "cm", "-w"]);
     assert_eq!(running.lines(6), ["NAME   DATA", "a      1", "b      2", "a      6", "b      8", "long-name   10"]);
     running.signal("KILL");
@@ -537,67 +544,27 @@ fn a_watched_table_tells_changes_and_finds_those_it_has_missed() {
     assert_eq!(script.asked(), ["list limit=500", "watch rv=5", "watch rv=6", "list limit=500", "watch rv=9"]);
 }
 
-/// A server that wants credentials, and a program that prints `token-1`, `token-2` and so on.
-fn with_login(script: &Script) -> Home {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let home = Home::new(&format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
-         clusters: [{{name: k, cluster: {{server: '{}', insecure-skip-tls-verify: true}}}}]\n\
-         contexts: [{{name: c, context: {{cluster: k, user: u}}}}]\n\
-         users: [{{name: u, user: {{exec: {{apiVersion: client.authentication.k8s.io/v1, command: ./login, interactiveMode: Never}}}}}}]\n",
-        script.url
-    ));
-    let runs = home.folder.path().join("runs");
-    let credential =
-        r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"token-%d"}}"#;
-    let program = format!("#!/bin/sh\necho run >> '{0}'\nprintf '{credential}' \"$(wc -l < '{0}')\"\n", runs.display());
-    let login = home.file("login", &program);
-    std::fs::set_permissions(login, std::fs::Permissions::from_mode(0o755)).unwrap();
-    home
-}
-
-/// What was asked for, and with which token.
-fn asked_as(script: &Script) -> Vec<String> {
-    script.heard().into_iter().map(|heard| format!("{} {}", heard.what, heard.token.unwrap_or_default())).collect()
-}
-
-fn unauthorized() -> Vec<Act> {
-    refusal("401 Unauthorized", "Unauthorized", "Unauthorized")
-}
-
-#[test]
-fn credentials_are_fetched_anew_once_when_they_are_rejected() {
-    let script = Script::tls();
-    script.on(MAPS, [unauthorized(), table("", &["a"])]);
-    let home = with_login(&script);
-    assert_eq!(home.coil(&["get", "cm"]), printed("NAME   DATA\na      1\n"));
-    assert_eq!(asked_as(&script), ["list limit=500 token-1", "list limit=500 token-2"]);
-    assert_eq!(std::fs::read_to_string(home.folder.path().join("runs")).unwrap(), "run\nrun\n");
-}
-
-#[test]
-fn a_second_rejection_is_the_answer() {
-    let script = Script::tls();
-    script.on(MAPS, [unauthorized()]);
-    let home = with_login(&script);
-    let ended = home.coil(&["get", "cm"]);
-    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.lines().count()), (Some(1), "", 1), "{ended:?}");
-    assert!(ended.stderr.starts_with("error: Unauthorized (Unauthorized) [401]; "), "{ended:?}");
-    assert_eq!(asked_as(&script), ["list limit=500 token-1", "list limit=500 token-2"]);
-}
-
-#[test]
-fn a_follower_goes_on_with_new_credentials() {
-    let script = Script::tls();
-    script
-        .on(MAPS, [no_stream(), list(5, &[object("a", 1)]), unauthorized(), watch(&[event("ADDED", &object("b", 6))])]);
-    let home = with_login(&script);
-    let mut following = Following { running: home.start(&["follow", "cm"]), script, _home: home };
-    assert_eq!(following.told(3), ["added a 1", "synced", "added b 6"]);
-    let script = following.end();
+fn a_group_that_cannot_be_had_hides_no_other(runtime: Runtime) {
+    let script = Script::new();
+    let stale = r#"{"metadata":{"name":"broken.example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}"#;
+    script.on("/apis", [body(&GROUPS.replace("[]", &format!("[{stale}]")))]);
+    script.on("/apis/broken.example.com/v1", [answer("503 Service Unavailable", "text/plain", b"service unavailable")]);
+    script.on(MAPS, [table("", &["a"])]);
+    assert_eq!(get(runtime, &script, &[]), printed("NAME   DATA\na      1\n"));
+    let home = Home::plain(runtime, &script.url);
+    let known = home.coil(&["api-resources", "-o", "name"]);
     assert_eq!(
-        asked_as(&script),
-        ["stream token-1", "list limit=500 token-1", "watch rv=5 token-1", "watch rv=5 token-2"]
+        (known.code, known.stdout.as_str(), known.stderr.lines().count()),
+        (Some(1), "configmaps\n", 1),
+        "{known:?}"
     );
+    let unknown = home.coil(&["get", "novels"]);
+    assert_eq!(
+        (unknown.code, unknown.stdout.as_str(), unknown.stderr.lines().count()),
+        (Some(1), "", 1),
+        "{unknown:?}"
+    );
+    for ended in [known, unknown] {
+        assert!(ended.stderr.contains("broken.example.com/v1"), "{ended:?}");
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use cloudcoil_testing::ControlPlane;
 
-use crate::program::{Ended, Home, finish};
+use crate::program::{Ended, Home, RUNTIMES, finish};
 
 const OBJECTS: &str = "
 apiVersion: v1
@@ -48,6 +48,9 @@ const SAME: &[&str] = &[
     "get deploy web --subresource=status -o json",
     "scale deploy web --replicas=3",
     "scale deploy/web --replicas=4 --current-replicas=3",
+    "scale deploy --all --replicas=5",
+    "scale deploy --all --replicas=5 web",
+    "scale deploy -l tier=front --replicas=4",
     "patch cm settings -p {\"data\":{\"mode\":\"off\"}}",
     "patch cm settings -p {\"data\":{\"mode\":\"off\"}}",
     "patch cm settings --type=merge -p {\"data\":{\"mode\":null}}",
@@ -89,51 +92,47 @@ const TABLES: &[&str] = &[
 fn the_same_is_printed_on_a_real_control_plane() {
     let Some(plane) = ControlPlane::start_or_skip("the_same_is_printed_on_a_real_control_plane") else { return };
     let kubectl = PathBuf::from(plane.kubectl().get_program());
-    let home = Home::new(plane.kubeconfig());
-    let both = |line: &str| {
-        let words: Vec<&str> = split(line);
-        let theirs = finish(home.command(&kubectl, &words), "");
-        let words: Vec<&str> = match &words[..] {
-            ["auth", rest @ ..] => rest.to_vec(),
-            _ => words,
-        };
-        (theirs, home.coil(&words))
-    };
-    for namespace in ["one", "two"] {
-        let made = finish(home.command(&kubectl, &["create", "namespace", namespace]), "");
+    let homes = RUNTIMES.map(|runtime| Home::new(runtime, plane.kubeconfig()));
+    let run = |line: &str| finish(homes[0].command(&kubectl, &split(line)), "");
+    let make = |namespace: &str| {
+        let made = run(&format!("create namespace {namespace}"));
         assert_eq!(made.code, Some(0), "{made:?}");
+    };
+    // Each works on a namespace of its own, as most lines change something; names of one length keep columns alike.
+    make("ns0");
+    let theirs = finish(homes[0].command(&kubectl, &["create", "-f", "-", "-n", "ns0"]), OBJECTS);
+    let namespaces = ["ns1", "ns2", "ns3", "ns4"];
+    for (namespace, home) in namespaces.iter().zip(&homes) {
+        make(namespace);
+        let ours = home.pipe(&["create", "-f", "-", "-n", namespace, "--field-manager=kubectl-create"], OBJECTS);
+        assert_eq!(ours, theirs, "{namespace}");
     }
-    let created = home.pipe(&["create", "-f", "-", "-n", "one", "--field-manager=kubectl-create"], OBJECTS);
-    let theirs = finish(home.command(&kubectl, &["create", "-f", "-", "-n", "two"]), OBJECTS);
-    assert_eq!(created, theirs);
     for line in TABLES {
-        let (theirs, ours) = both(&format!("{line} -n one"));
-        assert_eq!((ageless(&ours), ours.code), (ageless(&theirs), theirs.code), "{line}");
-        assert_eq!(ours.stderr, theirs.stderr, "{line}");
+        let theirs = run(&format!("{line} -n ns1"));
+        for (home, runtime) in homes.iter().zip(RUNTIMES) {
+            let ours = home.coil(&split(&format!("{line} -n ns1")));
+            assert_eq!((ageless(&ours), ours.code), (ageless(&theirs), theirs.code), "{line} on {runtime}");
+            assert_eq!(ours.stderr, theirs.stderr, "{line} on {runtime}");
+        }
     }
     for line in SAME {
-        // Each works on a namespace of its own, as most of them change something.
-        if changes(line) {
-            let theirs = finish(home.command(&kubectl, &[&split(line)[..], &["-n", "two"]].concat()), "");
-            let ours = home.coil(&[&split(line)[..], &["-n", "one"]].concat());
-            assert_eq!(
-                (ours.stdout.replace("one", "two"), ours.code),
-                (theirs.stdout.clone(), theirs.code),
-                "{line}: {ours:?} {theirs:?}"
-            );
-        } else {
-            let (mut theirs, mut ours) = both(&format!("{line} -n one"));
-            if line.ends_with("-o yaml") {
-                // There is more than one way to quote and to fold a text in YAML.
-                for ended in [&mut theirs, &mut ours] {
-                    ended.stdout = yaml(&ended.stdout);
-                }
+        let is_yaml = line.ends_with("-o yaml");
+        let theirs = run(&format!("{line} -n {}", if changes(line) { "ns0" } else { "ns1" }));
+        for ((home, runtime), namespace) in homes.iter().zip(RUNTIMES).zip(namespaces) {
+            let namespace = if changes(line) { namespace } else { "ns1" };
+            let ours = format!("{} -n {namespace}", line.strip_prefix("auth ").unwrap_or(line));
+            let mut ours = home.coil(&split(&ours));
+            let mut theirs = (theirs.stdout.clone(), theirs.code, theirs.stderr.clone());
+            if changes(line) {
+                ours.stdout = ours.stdout.replace(namespace, "ns0");
+                // What goes with a change is said in one's own words.
+                theirs.2.clone_from(&ours.stderr);
             }
-            assert_eq!(
-                (&ours.stdout, ours.code, &ours.stderr),
-                (&theirs.stdout, theirs.code, &theirs.stderr),
-                "{line}"
-            );
+            if is_yaml {
+                // There is more than one way to quote and to fold a text in YAML.
+                (theirs.0, ours.stdout) = (yaml(&theirs.0), yaml(&ours.stdout));
+            }
+            assert_eq!((ours.stdout, ours.code, ours.stderr), theirs, "{line} on {runtime}");
         }
     }
 }

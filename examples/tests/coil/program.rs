@@ -9,9 +9,35 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+/// What the program runs on, as its option has it.
+pub(crate) type Runtime = &'static str;
+
+/// All that it can run on; the first is the default.
+pub(crate) const RUNTIMES: [Runtime; 4] = ["tokio", "async-std", "smol", "blocking"];
+
+/// Makes a test on each runtime of every function that is named, and takes one.
+macro_rules! on_each_runtime {
+    ($($name:ident),+ $(,)?) => {
+        mod on_tokio {
+            $(#[test] fn $name() { super::$name("tokio"); })+
+        }
+        mod on_async_std {
+            $(#[test] fn $name() { super::$name("async-std"); })+
+        }
+        mod on_smol {
+            $(#[test] fn $name() { super::$name("smol"); })+
+        }
+        mod on_threads {
+            $(#[test] fn $name() { super::$name("blocking"); })+
+        }
+    };
+}
+pub(crate) use on_each_runtime;
+
 /// A folder with a kubeconfig, in which the program runs.
 pub(crate) struct Home {
     pub(crate) folder: TempDir,
+    runtime: Runtime,
 }
 
 /// How a run ended.
@@ -23,18 +49,19 @@ pub(crate) struct Ended {
 }
 
 impl Home {
-    pub(crate) fn new(kubeconfig: &str) -> Self {
+    pub(crate) fn new(runtime: Runtime, kubeconfig: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
-        Self { folder }
+        Self { folder, runtime }
     }
 
     /// A kubeconfig for a server without TLS.
-    pub(crate) fn plain(url: &str) -> Self {
-        Self::new(&format!(
+    pub(crate) fn plain(runtime: Runtime, url: &str) -> Self {
+        let kubeconfig = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: k, cluster: {{server: '{url}'}}}}]\n\
              contexts: [{{name: c, context: {{cluster: k}}}}]\n"
-        ))
+        );
+        Self::new(runtime, &kubeconfig)
     }
 
     /// A file in the folder.
@@ -56,17 +83,22 @@ impl Home {
         command
     }
 
+    /// The program on its runtime.
+    pub(crate) fn program(&self, arguments: &[&str]) -> Command {
+        self.command(&coil(), &[&["--runtime", self.runtime], arguments].concat())
+    }
+
     pub(crate) fn coil(&self, arguments: &[&str]) -> Ended {
         self.pipe(arguments, "")
     }
 
     pub(crate) fn pipe(&self, arguments: &[&str], input: &str) -> Ended {
-        finish(self.command(&coil(), arguments), input)
+        finish(self.program(arguments), input)
     }
 
     /// Starts the program and reads its lines as they come.
     pub(crate) fn start(&self, arguments: &[&str]) -> Running {
-        Running::new(self.command(&coil(), arguments).spawn().unwrap())
+        Running::new(self.program(arguments).spawn().unwrap())
     }
 }
 

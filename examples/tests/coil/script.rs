@@ -55,11 +55,12 @@ struct Shared {
 pub(crate) struct Script {
     shared: Arc<Shared>,
     pub(crate) url: String,
+    certificate: Vec<u8>,
 }
 
 impl Script {
     pub(crate) fn new() -> Self {
-        Self::start("http", None)
+        Self::start("http", None, Vec::new())
     }
 
     /// With a certificate that nobody vouches for.
@@ -70,14 +71,14 @@ impl Script {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let config = config.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key).unwrap();
-        Self::start("https", Some(Arc::new(config)))
+        Self::start("https", Some(Arc::new(config)), cert.pem().into_bytes())
     }
 
-    fn start(scheme: &str, tls: Option<Arc<ServerConfig>>) -> Self {
+    fn start(scheme: &str, tls: Option<Arc<ServerConfig>>, certificate: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("{scheme}://{}", listener.local_addr().unwrap());
         let shared = Arc::<Shared>::default();
-        let script = Self { shared: shared.clone(), url };
+        let script = Self { shared: shared.clone(), url, certificate };
         script.on("/api", [json(CORE)]);
         script.on("/apis", [json(GROUPS)]);
         std::thread::spawn(move || {
@@ -87,6 +88,11 @@ impl Script {
             }
         });
         script
+    }
+
+    /// Its certificate, as a kubeconfig has it.
+    pub(crate) fn authority(&self) -> String {
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &self.certificate)
     }
 
     /// What is done with the next requests for a path, one after the other.
@@ -287,5 +293,6 @@ const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery
 "versions":[{"version":"v1","freshness":"Current","resources":[{"resource":"configmaps","responseKind":{"group":"","version":"v1","kind":"ConfigMap"},
 "scope":"Namespaced","singularResource":"configmap","shortNames":["cm"],"verbs":["create","delete","get","list","patch","update","watch"]}]}]}]}"#;
 
-const GROUPS: &str =
+/// Groups of types, of which there are none.
+pub(crate) const GROUPS: &str =
     r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}"#;

@@ -1,17 +1,19 @@
 //! `coil patch`.
 
-use cloudcoil_tokio::{Api, Patch, Unstructured};
+use cloudcoil_core::{Patch, Unstructured};
 use serde_json::{Value, json};
 
+use super::change::written;
+use super::session::Session;
+use super::world::{Api, dual};
 use crate::args::{self, PatchKind};
-use crate::change::written;
 use crate::fault::Fault;
 use crate::files;
 use crate::kinds;
 use crate::out::Out;
 use crate::result::Results;
-use crate::session::Session;
 
+#[dual]
 pub(crate) async fn run(args: args::Patch, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let targets = kinds::named(&args.targets)?;
     let patch = read(&args)?;
@@ -47,6 +49,7 @@ fn addressed(patch: Patch, name: &str) -> Patch {
 }
 
 /// The object as it is then, and whether that is another than before.
+#[dual]
 async fn one(
     api: &Api<Unstructured>,
     name: &str,
@@ -57,17 +60,19 @@ async fn one(
     let before: Option<Unstructured> = match &args.subresource {
         Some(subresource) => Some(api.subresource(name, subresource.as_str()).get().await?),
         None if may_create => api.get_opt(name).await?,
-        None => Some(api.get(name).await?),
+        None => Some(api.get(name).send().await?),
     };
     let after = match &args.subresource {
         Some(subresource) => {
             let request = api.subresource::<Unstructured>(name, subresource.as_str()).patch(patch);
             let request = written!(request, &args.writing);
-            if args.force_conflicts { request.force().await } else { request.await }
+            let request = if args.force_conflicts { request.force() } else { request };
+            request.send().await
         }
         None => {
             let request = written!(api.patch(name, patch), &args.writing);
-            if args.force_conflicts { request.force().await } else { request.await }
+            let request = if args.force_conflicts { request.force() } else { request };
+            request.send().await
         }
     }?;
     let changed = before.is_none_or(|before| before != after);

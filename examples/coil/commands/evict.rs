@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use cloudcoil_tokio::Evicted;
-use cloudcoil_tokio::core::k8s_openapi::api::core::v1::Pod;
+use cloudcoil_core::Evicted;
+use cloudcoil_core::k8s_openapi::api::core::v1::Pod;
 
+use super::session::Session;
+use super::world::dual;
 use crate::args::{DryRun, Evict};
 use crate::fault::Fault;
 use crate::kinds;
 use crate::out::Out;
 use crate::result::{Results, dry};
-use crate::session::Session;
 
+#[dual]
 pub(crate) async fn run(args: Evict, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let names: Vec<&str> = args.pods.iter().map(|pod| kinds::pod(pod)).collect::<Result<_, _>>()?;
     let pods = session.client().await?.api::<Pod>();
@@ -24,7 +26,7 @@ pub(crate) async fn run(args: Evict, session: &mut Session, out: &mut Out) -> Re
         if args.dry_run == DryRun::Server {
             eviction = eviction.dry_run();
         }
-        match eviction.await {
+        match eviction.send().await {
             Ok(Evicted::Refused(refusal)) => {
                 results.failed(Fault::failed(format!("pod {name:?} stays for now: {refusal}; try again later")));
             }

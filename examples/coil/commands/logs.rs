@@ -1,15 +1,16 @@
 //! `coil logs`.
 
-use cloudcoil_tokio::core::UnixTime;
-use cloudcoil_tokio::core::k8s_openapi::api::core::v1::Pod;
-use cloudcoil_tokio::prelude::*;
+use cloudcoil_core::UnixTime;
+use cloudcoil_core::k8s_openapi::api::core::v1::Pod;
 
+use super::session::Session;
+use super::world::*;
 use crate::args;
 use crate::fault::Fault;
 use crate::kinds;
 use crate::out::Out;
-use crate::session::Session;
 
+#[dual]
 pub(crate) async fn run(args: args::Logs, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let name = kinds::pod(&args.pod)?;
     let mut logs = session.client().await?.api::<Pod>().logs(name);

@@ -1,21 +1,20 @@
 //! `coil wait`, and waiting for the end of what was deleted.
 
-use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cloudcoil_tokio::core::Predicate;
-use cloudcoil_tokio::prelude::*;
-use cloudcoil_tokio::{ApiResource, WatchEvent};
-use tokio::time::{Instant, timeout_at};
+use cloudcoil_core::{ApiResource, Error, Predicate, Resource as _, Unstructured};
+use cloudcoil_runtime::WatchEvent;
 
-use crate::args::{DryRun, Wait};
+use super::session::Session;
+use super::world::{Api, WatchUntil, dual};
+use crate::args::{DryRun, Wait, Which};
 use crate::durations::Span;
 use crate::fault::{Fault, failed_with};
 use crate::kinds;
 use crate::out::Out;
 use crate::result::Results;
-use crate::session::Session;
 
+#[dual]
 pub(crate) async fn run(args: Wait, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let what: Predicate = args.what.parse()?;
     let selects = args.all || args.which.labels.is_some() || args.which.fields.is_some();
@@ -50,28 +49,38 @@ fn named(api: &Api<Unstructured>, names: &[String]) -> Vec<Found> {
 }
 
 /// The objects that match; when their creation is waited for, as soon as there are any.
+#[dual]
 async fn select(api: &Api<Unstructured>, args: &Wait, what: &Predicate, until: Instant) -> Result<Vec<Found>, Fault> {
-    let mut list = api.list();
+    let found = matching(api, &args.which).await?;
+    if !found.is_empty() || !matches!(what, Predicate::Exists) {
+        return Ok(found);
+    }
     let mut watch = api.watch();
     if let Some(labels) = &args.which.labels {
-        (list, watch) = (list.labels(labels), watch.labels(labels));
+        watch = watch.labels(labels);
     }
     if let Some(fields) = &args.which.fields {
-        (list, watch) = (list.fields(fields), watch.fields(fields));
+        watch = watch.fields(fields);
     }
-    if matches!(what, Predicate::Exists) {
-        let first = async {
-            let mut events = pin!(watch.stream());
-            while let Some(event) = events.next().await {
-                if let WatchEvent::Listed(_) | WatchEvent::Applied(_) = event? {
-                    break;
-                }
-            }
-            Ok::<(), Error>(())
-        };
-        timeout_at(until, first).await.map_err(|_| timed_out(&api.resource_type().plural))??;
+    let mut events = WatchUntil::new(watch, api.client(), until);
+    while Instant::now() < until {
+        if let Some(WatchEvent::Listed(_) | WatchEvent::Applied(_)) = events.next().await.transpose()? {
+            return matching(api, &args.which).await;
+        }
     }
-    let found = list.metadata().await?.items.into_iter().map(|object| {
+    Err(timed_out(&api.resource_type().plural))
+}
+
+#[dual]
+async fn matching(api: &Api<Unstructured>, which: &Which) -> Result<Vec<Found>, Fault> {
+    let mut list = api.list();
+    if let Some(labels) = &which.labels {
+        list = list.labels(labels);
+    }
+    if let Some(fields) = &which.fields {
+        list = list.fields(fields);
+    }
+    let found = list.metadata().send().await?.items.into_iter().map(|object| {
         let api = match object.namespace() {
             Some(namespace) => api.clone().namespace(namespace),
             None => api.clone(),
@@ -82,6 +91,7 @@ async fn select(api: &Api<Unstructured>, args: &Wait, what: &Predicate, until: I
 }
 
 /// The object for which it has come true; none when it was to go and is not there.
+#[dual]
 async fn one(
     api: &Api<Unstructured>,
     kind: &ApiResource,
@@ -89,7 +99,7 @@ async fn one(
     what: &Predicate,
     until: Instant,
 ) -> Result<Option<Unstructured>, Fault> {
-    let object = match api.get(name).await {
+    let object = match api.get(name).send().await {
         Ok(object) => Some(object),
         Err(error) if failed_with(&error, 404) && matches!(what, Predicate::Deleted) => return Ok(None),
         Err(error) if failed_with(&error, 404) && matches!(what, Predicate::Exists) => None,
@@ -100,7 +110,7 @@ async fn one(
     if let Some(uid) = object.as_ref().and_then(|object| object.uid()) {
         wait = wait.uid(uid);
     }
-    match wait.await {
+    match wait.send().await {
         Ok(awaited) => Ok(awaited.object.or(object)),
         Err(Error::TimedOut(_)) => Err(timed_out(&format!("{}/{name}", kind.resource_type.plural))),
         // The object is not as what was asked for takes it to be.
@@ -110,6 +120,7 @@ async fn one(
 }
 
 /// Waits until the object with this uid is there no more.
+#[dual]
 pub(crate) async fn gone(
     api: &Api<Unstructured>,
     name: &str,
@@ -124,7 +135,7 @@ pub(crate) async fn gone(
     if let Some(uid) = uid {
         wait = wait.uid(uid);
     }
-    match wait.await {
+    match wait.send().await {
         Ok(_) => Ok(()),
         Err(Error::TimedOut(_)) => Err(timed_out(&format!("{}/{name}", api.resource_type().plural))),
         Err(error) => Err(error.into()),

@@ -1,49 +1,22 @@
 //! `coil get`.
 
 use bytes::Bytes;
-use cloudcoil_tokio::core::{ListParams, Table, View, response};
-use cloudcoil_tokio::{Api, ApiResource, Error, Unstructured};
+use cloudcoil_core::{ApiResource, Error, ListParams, Table, Unstructured, View, response};
 use http::Request;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::args::{Get, Structure, Which};
+use super::session::Session;
+use super::watch;
+use super::world::{Api, dual};
+use crate::args::{Get, Which};
 use crate::fault::{Fault, failed_with};
+use crate::format::{Format, print, trim};
 use crate::kinds;
 use crate::out::{Out, complain, note};
-use crate::session::Session;
-use crate::structure;
 use crate::table::Style;
 use crate::tabs::Tabs;
-use crate::template::Template;
-use crate::watch;
 
-/// How objects are printed.
-pub(crate) enum Format {
-    Table { wide: bool },
-    Name,
-    Structure(Structure),
-    Template(Template),
-}
-
-impl Format {
-    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
-        Ok(match text {
-            "table" | "" => Self::Table { wide: false },
-            "wide" => Self::Table { wide: true },
-            "name" => Self::Name,
-            "json" => Self::Structure(Structure::Json),
-            "yaml" => Self::Structure(Structure::Yaml),
-            _ => match text.strip_prefix("jsonpath=") {
-                Some(template) => Self::Template(Template::parse(template)?),
-                None => {
-                    let formats = "table, wide, name, json, yaml or jsonpath=TEMPLATE";
-                    return Err(Fault::misuse(format!("{text:?} is no way to print objects; choose {formats}")));
-                }
-            },
-        })
-    }
-}
-
+#[dual]
 pub(crate) async fn run(get: Get, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     if let Some(path) = &get.raw {
         return raw(path, session, out).await;
@@ -60,6 +33,7 @@ pub(crate) async fn run(get: Get, session: &mut Session, out: &mut Out) -> Resul
 }
 
 /// Prints what is at a path as it comes.
+#[dual]
 async fn raw(path: &str, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     // A word without a slash would be a host in a request, and the path of another server's root.
     if !path.starts_with('/') {
@@ -78,6 +52,7 @@ struct Wanted {
     all_namespaces: bool,
 }
 
+#[dual]
 impl Wanted {
     async fn resolve(get: &Get, session: &mut Session) -> Result<Self, Fault> {
         let targets = kinds::targets(&get.targets)?;
@@ -140,6 +115,7 @@ impl Failures {
     }
 }
 
+#[dual]
 async fn tables(get: &Get, wanted: &Wanted, wide: bool, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let mut failures = Failures::new(get.ignore_not_found);
     let mut last: Option<&ApiResource> = None;
@@ -148,7 +124,8 @@ async fn tables(get: &Get, wanted: &Wanted, wide: bool, session: &mut Session, o
     for (kind, names) in &wanted.kinds {
         let api = session.api(kind, wanted.all_namespaces).await?;
         let found = if names.is_empty() {
-            vec![list_table(&api, list_params(&get.which, get.chunk_size)).await]
+            let table = list_table(&api, list_params(&get.which, get.chunk_size)).await;
+            vec![table]
         } else {
             let mut found = Vec::new();
             for name in names {
@@ -196,6 +173,7 @@ fn flush(tabs: &mut Tabs, another: bool, no_headers: bool, out: &mut Out) -> Res
     if another { out.line("") } else { Ok(()) }
 }
 
+#[dual]
 async fn nothing_found(wanted: &Wanted, session: &mut Session) -> Result<(), Fault> {
     if wanted.all_namespaced() && !wanted.all_namespaces {
         let client = session.client().await?;
@@ -207,6 +185,7 @@ async fn nothing_found(wanted: &Wanted, session: &mut Session) -> Result<(), Fau
 }
 
 /// All pages of a list as one table. If a page's token expires on the way, everything is read anew at once.
+#[dual]
 pub(crate) async fn list_table(api: &Api<Unstructured>, mut params: ListParams) -> Result<Table, Error> {
     let requests = api.requests().clone().viewed(View::Table);
     let mut whole: Option<Table> = None;
@@ -230,6 +209,7 @@ pub(crate) async fn list_table(api: &Api<Unstructured>, mut params: ListParams) 
     }
 }
 
+#[dual]
 async fn one_table(api: &Api<Unstructured>, name: &str, subresource: Option<&str>) -> Result<Table, Error> {
     let Some(subresource) = subresource else { return api.get(name).table().await };
     let request = api.requests().clone().viewed(View::Table).get_subresource(name, subresource)?;
@@ -246,6 +226,7 @@ fn list_params(which: &Which, chunk_size: u32) -> ListParams {
 }
 
 /// Prints objects, and then each change of them.
+#[dual]
 async fn watch(get: &Get, wanted: &Wanted, format: &Format, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let [(kind, names)] = &wanted.kinds[..] else {
         return Err(Fault::misuse("one type of object can be watched at a time"));
@@ -288,6 +269,7 @@ async fn watch(get: &Get, wanted: &Wanted, format: &Format, session: &mut Sessio
     watch::Watching { api, which, only_changes, no_headers, trim, out }.rows(style, first, tabs).await
 }
 
+#[dual]
 async fn objects(
     get: &Get,
     wanted: &Wanted,
@@ -308,7 +290,7 @@ async fn objects(
         for name in names {
             let object = match &get.subresource {
                 Some(subresource) => api.subresource(name, subresource.as_str()).get().await,
-                None => api.get(name).await.map(Unstructured::into_value),
+                None => api.get(name).send().await.map(Unstructured::into_value),
             };
             match object {
                 Ok(object) => found.push(object),
@@ -324,46 +306,7 @@ async fn objects(
     failures.end()
 }
 
-fn print(mut found: Vec<Value>, single: bool, format: &Format, out: &mut Out) -> Result<(), Fault> {
-    if let Format::Name = format {
-        return found.iter().try_for_each(|object| out.line(&name_of(object)));
-    }
-    // One that was asked for by name and is not there prints nothing.
-    let value = match (single, found.pop()) {
-        (true, None) => return Ok(()),
-        (true, Some(object)) => object,
-        (false, last) => {
-            found.extend(last);
-            json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": found})
-        }
-    };
-    print_one(&value, format, out)
-}
-
-/// Prints an object, or a list of some.
-pub(crate) fn print_one(value: &Value, format: &Format, out: &mut Out) -> Result<(), Fault> {
-    match format {
-        Format::Structure(structure) => out.print(&structure::print(value, *structure)?),
-        Format::Template(template) => out.print(&template.fill(value)?),
-        Format::Name | Format::Table { .. } => out.line(&name_of(value)),
-    }
-}
-
-/// As `pod/a` or `deployment.apps/b`.
-pub(crate) fn name_of(object: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let version = text(&object["apiVersion"]);
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    format!("{}/{}", kinds::label(&text(&object["kind"]), group), text(&object["metadata"]["name"]))
-}
-
-/// Leaves out what nobody wants to read.
-pub(crate) fn trim(object: &mut Value) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.remove("managedFields");
-    }
-}
-
+#[dual]
 async fn list(api: &Api<Unstructured>, get: &Get) -> Result<Vec<Value>, Error> {
     let mut list = api.list();
     if let Some(labels) = &get.which.labels {
@@ -375,5 +318,5 @@ async fn list(api: &Api<Unstructured>, get: &Get) -> Result<Vec<Value>, Error> {
     if get.chunk_size > 0 {
         list = list.limit(get.chunk_size);
     }
-    Ok(list.await?.items.into_iter().map(Unstructured::into_value).collect())
+    Ok(list.send().await?.items.into_iter().map(Unstructured::into_value).collect())
 }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use cloudcoil_tokio::core::config::{Impersonation, Overrides, ViewOptions};
-use cloudcoil_tokio::{Api, ApiResource, Client, ConfigSource, Connect as _, Unstructured, load_config, view_config};
+use cloudcoil_core::config::{ConfigError, ConfigSource, Impersonation, Overrides, ViewOptions};
+use cloudcoil_core::{ApiResource, Error, Unstructured};
 
+use super::world::{Api, Client, World, dual};
 use crate::args::{Coil, Global, Structure};
 use crate::durations::Span;
 use crate::fault::{Fault, one_line};
@@ -12,6 +13,7 @@ use crate::out::note;
 
 /// The configuration that the flags ask for, and the client made of it.
 pub(crate) struct Session {
+    world: World,
     source: ConfigSource,
     namespace: Option<String>,
     request_timeout: Option<Duration>,
@@ -19,10 +21,12 @@ pub(crate) struct Session {
     client: Option<Client>,
 }
 
+#[dual]
 impl Session {
-    pub(crate) fn new(coil: &Coil) -> Self {
+    pub(crate) fn new(coil: &Coil, world: World) -> Self {
         let source = source(&coil.global);
         Self {
+            world,
             source,
             namespace: coil.global.namespace.clone().filter(|namespace| !namespace.is_empty()),
             request_timeout: coil.request_timeout(),
@@ -31,10 +35,15 @@ impl Session {
         }
     }
 
+    /// Where the command runs.
+    pub(crate) const fn world(&self) -> World {
+        self.world
+    }
+
     /// The configuration that is in use, as a kubeconfig with nothing else in it.
     pub(crate) async fn configuration(&self, raw: bool, how: Structure) -> Result<String, Fault> {
         let options = ViewOptions { minify: true, flatten: true, raw };
-        let kubeconfig = view_config(self.source.clone(), options).await?;
+        let kubeconfig = self.world.view_config(self.source.clone(), options).await?;
         let mut text = match how {
             Structure::Json => kubeconfig.to_json(),
             Structure::Yaml => kubeconfig.to_yaml(),
@@ -50,8 +59,11 @@ impl Session {
         if let Some(client) = &self.client {
             return Ok(client.clone());
         }
-        let config = load_config(self.source.clone()).await?;
-        let client = Client::try_from_config(&config)?
+        let config = self.world.load_config(self.source.clone()).await;
+        let config = config.map_err(|error| flag_at_fault(&error, &self.source).unwrap_or_else(|| error.into()))?;
+        let client = self
+            .world
+            .client(&config)?
             .with_timeout(self.request_timeout)
             .with_warning_handler(|warning| note(&format!("Warning: {}", one_line(&warning.text))));
         self.client = Some(client.clone());
@@ -101,4 +113,22 @@ fn source(flags: &Global) -> ConfigSource {
         ..Overrides::default()
     };
     ConfigSource { path: flags.kubeconfig.clone(), context: flags.context.clone(), overrides }
+}
+
+/// Says of a flag what the library says of its caller.
+fn flag_at_fault(error: &Error, source: &ConfigSource) -> Option<Fault> {
+    let Error::Config(error) = error else { return None };
+    let ConfigError::InvalidImpersonation { origin, .. } = &**error else { return None };
+    let Impersonation { user, uid, groups, .. } = &source.overrides.impersonation;
+    let flags = [("--as", user.is_some()), ("--as-group", !groups.is_empty()), ("--as-uid", uid.is_some())];
+    let flags: Vec<&str> = flags.into_iter().filter_map(|(flag, is_set)| is_set.then_some(flag)).collect();
+    if !origin.ends_with("as the caller gives it") {
+        return None;
+    }
+    let mut sent = source.overrides.impersonation.clone();
+    sent.user.get_or_insert_with(|| "somebody".to_owned());
+    Some(Fault::misuse(match sent.headers() {
+        Some(_) => format!("{} needs a user: say who with --as", flags.join(" and ")),
+        None => format!("{}: a name or value with characters that cannot be sent", flags.join(" and ")),
+    }))
 }

@@ -1,42 +1,35 @@
 //! `coil create`, `coil apply` and `coil replace`.
 
-use cloudcoil_tokio::core::manifest::{Done, ManifestObject, ManifestOutcome};
-use cloudcoil_tokio::prelude::*;
-use cloudcoil_tokio::{FieldValidation, ManifestRequest};
+use cloudcoil_core::manifest::{Done, ManifestObject, ManifestOutcome};
+use cloudcoil_core::{Resource as _, Unstructured};
 
-use crate::args::{Apply, Create, Files, Replace, Validation, Writing};
+use super::session::Session;
+use super::world::*;
+use crate::args::{Apply, Create, Files, Replace, Writing};
 use crate::fault::Fault;
 use crate::files;
 use crate::out::Out;
 use crate::result::Results;
-use crate::session::Session;
 
 /// The same builder with the options that every write has.
 macro_rules! written {
     ($request:expr, $writing:expr) => {{
         let writing: &crate::args::Writing = $writing;
-        let request = $request
-            .field_manager(&writing.field_manager)
-            .field_validation(crate::change::validation(writing.validate));
+        let request = $request.field_manager(&writing.field_manager).field_validation(writing.validate.into());
         if writing.dry_run == crate::args::DryRun::Server { request.dry_run() } else { request }
     }};
 }
 pub(crate) use written;
 
-pub(crate) const fn validation(how: Validation) -> FieldValidation {
-    match how {
-        Validation::Strict => FieldValidation::Strict,
-        Validation::Warn => FieldValidation::Warn,
-        Validation::Ignore => FieldValidation::Ignore,
-    }
-}
-
+#[dual]
 pub(crate) async fn create(args: Create, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let objects = objects(&args.files, "create")?;
-    let request = written!(session.client().await?.manifests(objects).create(), &args.writing);
+    let manifests = session.client().await?.manifests(objects);
+    let request = written!(manifests.create(), &args.writing);
     carry_out(request, &args.writing, |_| "created", session, out).await
 }
 
+#[dual]
 pub(crate) async fn apply(args: Apply, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let objects = objects(&args.files, "apply")?;
     let manifests = session.client().await?.manifests(objects);
@@ -53,6 +46,7 @@ pub(crate) async fn apply(args: Apply, session: &mut Session, out: &mut Out) -> 
     carry_out(request, &args.writing, what, session, out).await
 }
 
+#[dual]
 pub(crate) async fn replace(args: Replace, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let objects = objects(&args.files, "replace")?;
     let mut results = Results::new(args.writing.output, args.writing.dry_run);
@@ -67,20 +61,22 @@ pub(crate) async fn replace(args: Replace, session: &mut Session, out: &mut Out)
 }
 
 /// As kubectl, replaces the object as it is now where no version is named: some types cannot be replaced otherwise.
+#[dual]
 async fn replace_one(mut object: Unstructured, args: &Replace, session: &mut Session) -> Result<Unstructured, Fault> {
     let api = api_of(&object, session).await?;
     if let Some(subresource) = &args.subresource {
         let part = api.subresource::<Unstructured>(object.name(), subresource.as_str());
-        return Ok(written!(part.replace(&object), &args.writing).await?);
+        return Ok(written!(part.replace(&object), &args.writing).send().await?);
     }
     if object.resource_version().is_none() {
-        let current = api.get(object.name()).await?;
+        let current = api.get(object.name()).send().await?;
         object.metadata_mut().set_resource_version(current.resource_version());
     }
-    Ok(written!(api.replace(&object), &args.writing).await?)
+    Ok(written!(api.replace(&object), &args.writing).send().await?)
 }
 
 /// Prints what comes of each object, as it is seen to.
+#[dual]
 async fn carry_out(
     mut request: ManifestRequest,
     writing: &Writing,
@@ -113,6 +109,7 @@ pub(crate) fn objects(files: &Files, verb: &str) -> Result<Vec<ManifestObject>, 
 }
 
 /// Where an object belongs: to the namespace that it names, which a flag must not contradict, or to the current one.
+#[dual]
 pub(crate) async fn api_of(object: &Unstructured, session: &mut Session) -> Result<Api<Unstructured>, Fault> {
     let kind = session.client().await?.discovery().find_kind(object.api_version(), object.kind()).await?;
     let api = session.api(&kind, false).await?;

@@ -1,20 +1,21 @@
 //! `coil get -w`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cloudcoil_tokio::core::{Answer, ListParams, Table, TableColumn, TableRow, View, WatchParams, response};
-use cloudcoil_tokio::prelude::*;
-use cloudcoil_tokio::{Change, Status};
+use cloudcoil_core::{
+    Answer, Error, ListParams, Status, Table, TableColumn, TableRow, Unstructured, View, WatchParams, response,
+};
+use cloudcoil_runtime::Change;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc::unbounded_channel;
-use tokio::time::Instant;
 
+use super::get;
+use super::world::*;
 use crate::fault::Fault;
-use crate::get::{self, Format};
+use crate::format::{self, Format};
 use crate::out::Out;
 use crate::table::{Style, metadata};
 use crate::tabs::Tabs;
@@ -29,10 +30,11 @@ pub(crate) struct Watching<'a> {
     pub(crate) out: &'a mut Out,
 }
 
+#[dual]
 impl Watching<'_> {
     /// Prints objects whole, each time that they change.
     pub(crate) async fn objects(self, format: &Format) -> Result<(), Fault> {
-        let (changes, mut received) = unbounded_channel();
+        let (changes, mut letters) = mailbox();
         let synced = changes.clone();
         let mut informer = Informer::<Unstructured>::new(self.api);
         if let Some(labels) = &self.which.label_selector {
@@ -48,22 +50,18 @@ impl Watching<'_> {
         let _informer = informer
             .on_change(move |change| {
                 let (Change::Added(object) | Change::Updated { new: object, .. } | Change::Deleted(object)) = change;
-                let _ = changes.send(Told::Object(object.clone()));
+                changes.send(Told::Object(object.clone()));
             })
-            .on_synced(move || {
-                let _ = synced.send(Told::Synced);
-            })
-            .on_error(move |error| {
-                let _ = failed.send(Told::Failed(error.clone()));
-            })
+            .on_synced(move || synced.send(Told::Synced))
+            .on_error(move |error| failed.send(Told::Failed(error.clone())))
             .start();
         let mut is_synced = false;
-        while let Some(told) = received.recv().await {
+        while let Some(told) = letters.next().await {
             match told {
                 Told::Synced => is_synced = true,
                 Told::Object(object) if is_synced || !self.only_changes => {
                     let object: Unstructured = object.decode().map_err(Error::from)?;
-                    get::print_one(&object.into_value(), format, self.out)?;
+                    format::print_one(&object.into_value(), format, self.out)?;
                     self.out.flush()?;
                 }
                 Told::Object(_) => {}
@@ -95,7 +93,7 @@ impl Watching<'_> {
                 Err(Trouble::Watch(error)) if error.is_permanent() => return Err(error.into()),
                 Err(Trouble::Watch(_)) | Ok(()) => {}
             }
-            tokio::time::sleep_until(began + PAUSE).await;
+            sleep_until(rows.watching.api.client(), began + PAUSE).await;
         }
     }
 
@@ -129,6 +127,7 @@ enum Trouble {
     Fault(Fault),
 }
 
+#[dual]
 impl Rows<'_> {
     /// Prints what one watch tells, until it ends.
     async fn watch(&mut self) -> Result<(), Trouble> {
@@ -234,7 +233,7 @@ fn answer(code: StatusCode, body: &[u8]) -> Answer {
 }
 
 enum Told {
-    Object(std::sync::Arc<cloudcoil_tokio::Object>),
+    Object(std::sync::Arc<cloudcoil_core::Object>),
     Synced,
     Failed(Error),
 }

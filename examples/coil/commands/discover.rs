@@ -3,18 +3,19 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
-use cloudcoil_tokio::ApiResource;
-use cloudcoil_tokio::core::response;
+use cloudcoil_core::{ApiResource, response};
 use http::Request;
 use serde_json::{Value, json};
 
+use super::session::Session;
+use super::world::dual;
 use crate::args::{ApiResources, ResourceColumns, Version, Whoami};
 use crate::fault::Fault;
 use crate::out::{Out, complain};
-use crate::session::Session;
 use crate::structure;
 use crate::tabs::Tabs;
 
+#[dual]
 pub(crate) async fn resources(args: ApiResources, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let catalog = session.client().await?.discovery().catalog().await?;
     let mut found: Vec<&ApiResource> = Vec::new();
@@ -89,6 +90,7 @@ fn print(found: &[&ApiResource], args: &ApiResources, out: &mut Out) -> Result<(
     out.table(&mut tabs, !args.no_headers)
 }
 
+#[dual]
 pub(crate) async fn version(args: Version, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let mut versions = json!({"clientVersion": {"gitVersion": CLIENT}});
     if args.output.is_none() {
@@ -109,6 +111,7 @@ pub(crate) async fn version(args: Version, session: &mut Session, out: &mut Out)
     }
 }
 
+#[dual]
 pub(crate) async fn whoami(args: Whoami, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     let user = session.client().await?.whoami().await?;
     if let Some(how) = args.output {

@@ -3,13 +3,14 @@
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use cloudcoil_tokio::{Change, Error, Informer, Object, Unstructured, shutdown_signal};
+use cloudcoil_core::{Error, Object, Unstructured};
+use cloudcoil_runtime::Change;
 use serde::Serialize;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::session::Session;
+use super::world::{Informer, Sender, dual, mailbox};
 use crate::args::Follow;
 use crate::fault::{Fault, one_line};
-use crate::session::Session;
 
 /// One line: every key is there in each, and `null` where it does not apply.
 #[derive(Debug, Serialize)]
@@ -24,10 +25,12 @@ struct Line<'a> {
 }
 
 /// Prints the events of an informer until it is asked to stop, or nobody reads them any more.
+#[dual]
 pub(crate) async fn run(follow: Follow, session: &mut Session) -> Result<(), Fault> {
     let kind = session.kind(&follow.kind).await?;
     let api = session.api(&kind, follow.which.all_namespaces).await?;
-    let (ended, mut faults) = unbounded_channel();
+    let shutdown = session.world().listen_for_shutdown().await;
+    let (ended, faults) = mailbox();
     let [changes, synced, errors] = [(); 3].map(|()| Printer(ended.clone()));
     let mut informer = Informer::<Unstructured>::new(api);
     if let Some(labels) = &follow.which.labels {
@@ -41,16 +44,13 @@ pub(crate) async fn run(follow: Follow, session: &mut Session) -> Result<(), Fau
         .on_synced(move || synced.plain("synced", None))
         .on_error(move |error| errors.error(error))
         .start();
-    let stopped = tokio::select! {
-        fault = faults.recv() => Err(fault.expect("a sender lives here")),
-        () = shutdown_signal() => Ok(()),
-    };
+    let fault = shutdown.or_next(faults).await;
     drop(informer);
-    stopped
+    fault.map_or(Ok(()), Err)
 }
 
 /// Prints lines, and tells when it cannot.
-struct Printer(UnboundedSender<Fault>);
+struct Printer(Sender<Fault>);
 
 impl Printer {
     fn change(&self, change: &Change) {
@@ -82,8 +82,7 @@ impl Printer {
 
     fn print(&self, line: &Line<'_>) {
         if let Err(error) = write(line) {
-            // When nobody listens the command has ended.
-            let _ = self.0.send(error.into());
+            self.0.send(error.into());
         }
     }
 }

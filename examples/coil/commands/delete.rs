@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use cloudcoil_tokio::core::manifest::ManifestObject;
-use cloudcoil_tokio::{Api, ApiResource, Deleted, Propagation, Resource as _, Unstructured};
+use cloudcoil_core::manifest::ManifestObject;
+use cloudcoil_core::{ApiResource, Deleted, Propagation, Resource as _, Unstructured};
 
+use super::change::{api_of, objects};
+use super::session::Session;
+use super::wait;
+use super::world::{Api, dual};
 use crate::args::{Cascade, Delete, DryRun};
-use crate::change::{api_of, objects};
 use crate::durations::Span;
 use crate::fault::{Fault, failed_with};
 use crate::kinds::{self, Target};
 use crate::out::Out;
 use crate::result::{Results, dry};
-use crate::session::Session;
-use crate::wait;
 
+#[dual]
 pub(crate) async fn run(args: Delete, session: &mut Session, out: &mut Out) -> Result<(), Fault> {
     check(&args)?;
     let mut deletion = Deletion { results: Results::new(None, args.dry_run), gone: Vec::new(), found: 0, args: &args };
@@ -74,6 +76,7 @@ struct Deletion<'a> {
     found: usize,
 }
 
+#[dual]
 impl Deletion<'_> {
     async fn target(
         &mut self,
@@ -96,7 +99,7 @@ impl Deletion<'_> {
         if let Some(fields) = &self.args.which.fields {
             list = list.fields(fields);
         }
-        match list.metadata().await {
+        match list.metadata().send().await {
             Ok(list) => {
                 for object in list.items {
                     let api = match object.namespace() {
@@ -123,7 +126,7 @@ impl Deletion<'_> {
         if self.args.dry_run == DryRun::Server {
             delete = delete.dry_run();
         }
-        let uid = match delete.await {
+        let uid = match delete.send().await {
             Ok(Deleted::Object(object)) => object.uid().map(ToOwned::to_owned),
             Ok(Deleted::Status(status)) => Some(status.details.uid).filter(|uid| !uid.is_empty()),
             Err(error) if self.args.ignore_not_found && failed_with(&error, 404) => return Ok(()),
