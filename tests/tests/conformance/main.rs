@@ -1,6 +1,11 @@
 //! The same scenarios for every client, on every server: what works in one place works in all.
 //!
 //! A test is called by what its client runs on, its server, and the scenario, as `blocking::tls::watches::NAME`.
+//! To add a scenario, write a function of a [`Stage`] in the file of its area below `scenarios/`, and name it in the list at the top of
+//! that file, under the servers that it is for ([`On`](stage::On)). It talks to an API server ([`Stage::api`]), or to one that answers by
+//! a script ([`Stage::play`]), with calls as data ([`Op`](world::op::Op)). It must not care which client it has, nor measure time other than
+//! virtual time.
+//!
 //! Names given on the command line choose tests, as they do everywhere. Those on a `real` control plane are left out, and
 //! shown as ignored, where there is none; with `CLOUDCOIL_REQUIRE_CONTROL_PLANE=1` that is a failure.
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{Events, bookmark, event, stored, told};
 use crate::scripted::{Answer, Framing, Play, Script, Seen, Then};
 use crate::stage::{Place, Stage, scenarios};
-use crate::world::op::maps;
+use crate::world::op::{maps, pods};
 
 scenarios! {
     SCRIPT {
@@ -21,6 +21,8 @@ scenarios! {
         a_watch_may_be_cut_at_every_byte,
         a_watch_that_breaks_off_at_any_byte_loses_and_doubles_nothing,
         an_answer_without_a_length_ends_with_its_connection,
+        a_log_may_be_cut_at_every_byte,
+        a_followed_log_may_be_cut_at_every_byte,
     }
     CONNECTIONS {
         heads_and_chunks_may_be_cut_at_every_byte,
@@ -159,6 +161,26 @@ fn a_watch_that_breaks_off_at_any_byte_loses_and_doubles_nothing(stage: &Stage) 
 fn an_answer_without_a_length_ends_with_its_connection(stage: &Stage) {
     let play = stage.play(Box::new(|_| Answer::json(&stored("a", 5)).framed(Framing::UntilClose).then(Then::Close)));
     assert_eq!(play.must(maps().get("a")).object().name(), "a");
+}
+
+const LOG: &str = "one\nzwei ü\r\n\n完了\nlast";
+
+fn a_log_may_be_cut_at_every_byte(stage: &Stage) {
+    let mut at = 0..LOG.len();
+    let play = stage.play(Box::new(move |_| Answer::new(200, "text/plain", LOG).chunked().cut_at(at.next().unwrap())));
+    for at in 0..LOG.len() {
+        assert_eq!(play.must(pods().log("a")).text(), LOG, "cut at {at}");
+    }
+}
+
+fn a_followed_log_may_be_cut_at_every_byte(stage: &Stage) {
+    let mut at = 0..LOG.len();
+    let play = stage.play(Box::new(move |_| Answer::new(200, "text/plain", LOG).chunked().cut_at(at.next().unwrap())));
+    for at in 0..LOG.len() {
+        let lines = play.lines(pods().log("a"));
+        let all: Vec<_> = std::iter::from_fn(|| lines.next()).map(Result::unwrap).collect();
+        assert_eq!(all, ["one", "zwei ü", "", "完了", "last"], "cut at {at}");
+    }
 }
 
 /// A whole answer as bytes, with and without chunks.

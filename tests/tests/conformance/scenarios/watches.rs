@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use cloudcoil_runtime::WatchEvent;
+use cloudcoil_runtime::{Change, Error, Object, ResourceKey, WatchEvent};
 use serde_json::json;
 
 use super::{bookmark, event, map, short, stored, synced, told};
 use crate::scripted::{Answer, Seen, Then, in_order, refusal};
 use crate::stage::{Stage, scenarios};
+use crate::world::Informing;
 use crate::world::op::{maps, secrets};
 
 scenarios! {
@@ -30,11 +31,23 @@ scenarios! {
         a_streaming_list_is_complete_when_the_server_says_so,
         a_server_without_streaming_lists_is_asked_for_pages,
         a_refusal_is_told_and_the_watch_goes_on,
+        a_line_that_is_no_event_does_not_end_the_watch,
+        an_event_without_an_object_is_told_and_passed_over,
+        lines_may_end_as_they_like,
+        an_answer_that_is_no_watch_is_asked_for_again,
+        a_streaming_list_that_breaks_off_is_begun_anew,
+        an_informer_is_told_what_went_while_nobody_watched,
+        an_informer_hears_of_nothing_twice,
+        many_pages_and_their_watch_are_of_one_version,
     }
     VIRTUAL {
         a_silent_watch_is_resumed_after_90_seconds,
         a_silent_streaming_list_is_given_up_after_15_seconds,
         a_watch_waits_as_long_as_the_server_asks,
+        failures_wait_longer_and_longer,
+        a_watch_that_ends_at_once_is_not_asked_for_without_end,
+        a_version_that_the_server_does_not_have_yet_is_asked_for_once_a_second,
+        a_watch_that_nobody_answers_is_asked_for_again,
     }
 }
 
@@ -284,6 +297,172 @@ fn a_watch_waits_as_long_as_the_server_asks(stage: &Stage) {
     assert_eq!(told(&events, 4)[3], "applied b 11");
     assert!((100..112).contains(&play.elapsed().as_secs()), "{:?}", play.elapsed());
     assert!(play.elapsed() > Duration::from_secs(100));
+}
+
+fn a_line_that_is_no_event_does_not_end_the_watch(stage: &Stage) {
+    let whole = event("MODIFIED", "a", 11).to_string();
+    let odd = [&whole[..40], "no JSON", "[]", "{}", r#"{"type":"ADDED"}"#, "\u{1}"];
+    for line in odd {
+        let stumble = Answer::new(200, "application/json", format!("{whole}\n{line}\n")).chunked().then(Then::Silence);
+        let play = stage.play(in_order([list(), stumble, Answer::watch(&[event("MODIFIED", "a", 12)])]));
+        let events = play.watch(maps().follow().in_pages_of(500));
+        assert_eq!(told(&events, 4)[3], "applied a 11", "{line}");
+        assert_eq!(told(&events, 1), ["applied a 12"], "{line}");
+        assert_eq!(resumed(&play.seen()), ["10", "11"], "{line}");
+    }
+}
+
+fn an_event_without_an_object_is_told_and_passed_over(stage: &Stage) {
+    let nothing = json!({"type": "ADDED", "object": null});
+    let watch = Answer::watch(&[event("MODIFIED", "a", 11), nothing, event("MODIFIED", "a", 12)]);
+    let play = stage.play(in_order([list(), watch]));
+    let events = play.watch(maps().follow().in_pages_of(500));
+    assert_eq!(told(&events, 4)[3], "applied a 11");
+    assert!(matches!(events.next(), Some(Err(Error::Decode(_)))));
+    assert_eq!((told(&events, 1), resumed(&play.seen())), (vec!["applied a 12".to_owned()], vec!["10"]));
+}
+
+fn lines_may_end_as_they_like(stage: &Stage) {
+    let [one, other, last] = [11, 12, 13].map(|version| event("MODIFIED", "a", version).to_string());
+    let body = format!("\r\n{one}\r\n\n \n{other}\n\n{last}");
+    let watch = Answer::new(200, "application/json;stream=watch", body).chunked();
+    let play = stage.play(in_order([list(), watch, Answer::watch(&[event("DELETED", "a", 14)])]));
+    let events = play.watch(maps().follow().in_pages_of(500));
+    assert_eq!(told(&events, 7)[3..], ["applied a 11", "applied a 12", "applied a 13", "deleted a 14"]);
+    assert_eq!(resumed(&play.seen()), ["10", "13"], "a last line needs no end");
+}
+
+fn an_answer_that_is_no_watch_is_asked_for_again(stage: &Stage) {
+    let page = "<html><body>Bad Gateway</body></html>";
+    let faults = [
+        Answer::new(200, "text/html", page),
+        Answer::new(502, "text/html", page),
+        Answer::new(200, "application/json", ""),
+        Answer::new(503, "text/plain", ""),
+        Answer::json(&json!({"kind": "ConfigMapList", "apiVersion": "v1", "metadata": {}, "items": []})),
+    ];
+    for fault in faults {
+        let code = fault.status;
+        let play = stage.play(in_order([list(), fault, Answer::watch(&[event("ADDED", "b", 11)])]));
+        let events = play.watch(maps().follow().in_pages_of(500));
+        assert_eq!(told(&events, 4)[3], "applied b 11", "{code}");
+        assert_eq!(resumed(&play.seen()), ["10", "10"], "{code}");
+    }
+}
+
+fn a_streaming_list_that_breaks_off_is_begun_anew(stage: &Stage) {
+    let half = Answer::watch(&[event("ADDED", "a", 5), event("ADDED", "gone", 6)]).then(Then::Close);
+    let whole = Answer::watch(&[event("ADDED", "a", 5), end_of_list(10)]);
+    let play = stage.play(in_order([half, whole]));
+    let events = play.watch(maps().follow());
+    assert_eq!(told(&events, 3), ["restarted", "listed a 5", "listed gone 6"]);
+    assert_eq!(told(&events, 3), ["restarted", "listed a 5", "synced"], "nothing is left of the half list");
+    assert!(play.seen().iter().all(|seen| seen.parameter("sendInitialEvents") == Some("true")));
+}
+
+fn key(name: &str) -> ResourceKey {
+    ResourceKey::new(Some("default"), name).unwrap()
+}
+
+fn heard(informing: &Informing) -> String {
+    let version = |object: &Object| format!("{} {}", object.name(), object.resource_version().unwrap_or_default());
+    match informing.changes.next().unwrap() {
+        Change::Added(object) => format!("added {}", version(&object)),
+        Change::Updated { old, new } => format!("updated {} to {}", version(&old), version(&new)),
+        Change::Deleted(object) => format!("deleted {}", version(&object)),
+    }
+}
+
+fn an_informer_is_told_what_went_while_nobody_watched(stage: &Stage) {
+    let mut replaced = stored("c", 18);
+    replaced["metadata"]["uid"] = json!("another");
+    let answers = [
+        Answer::list("10", &[stored("a", 5), stored("b", 6), stored("c", 7)]),
+        Answer::refusal(410, "Expired", "too old resource version: 10 (20)"),
+        Answer::list("20", &[stored("b", 15), replaced]),
+        Answer::watch(&[event("ADDED", "d", 21)]),
+    ];
+    let play = stage.play(in_order(answers));
+    let informing = play.inform(maps().follow().everywhere().in_pages_of(500));
+    let mut all: Vec<_> = (0..3).map(|_| heard(&informing)).collect();
+    assert_eq!(all, ["added a 5", "added b 6", "added c 7"]);
+    informing.synced.next().unwrap().unwrap();
+    all = (0..4).map(|_| heard(&informing)).collect();
+    all.sort();
+    assert_eq!(all, ["added c 18", "deleted a 5", "deleted c 7", "updated b 6 to b 15"]);
+    assert_eq!(heard(&informing), "added d 21");
+    assert_eq!(informing.reader.keys(), [key("b"), key("c"), key("d")]);
+}
+
+fn an_informer_hears_of_nothing_twice(stage: &Stage) {
+    let again =
+        [event("MODIFIED", "a", 5), event("ADDED", "a", 5), event("MODIFIED", "a", 11), event("DELETED", "b", 12)];
+    let play = stage.play(in_order([
+        list(),
+        Answer::watch(&again).then(Then::End),
+        Answer::watch(&[event("ADDED", "b", 13)]),
+    ]));
+    let informing = play.inform(maps().follow().everywhere().in_pages_of(500));
+    let all: Vec<_> = (0..3).map(|_| heard(&informing)).collect();
+    assert_eq!(all, ["added a 5", "updated a 5 to a 11", "added b 13"], "what was not there cannot go");
+    assert!(informing.changes.come().is_empty());
+}
+
+fn many_pages_and_their_watch_are_of_one_version(stage: &Stage) {
+    let pages =
+        (1..10).map(|number| Answer::page("10", &[stored(&format!("n{number}"), number)], &format!("token-{number}")));
+    let answers = pages.chain([Answer::page("10", &[], ""), Answer::watch(&[event("ADDED", "z", 11)])]);
+    let play = stage.play(in_order(answers));
+    let events = play.watch(maps().follow().in_pages_of(1));
+    assert_eq!(synced(&events).len(), 9);
+    assert_eq!(told(&events, 1), ["applied z 11"]);
+    let seen = play.seen();
+    let tokens: Vec<_> = seen[1..10].iter().map(|seen| seen.parameter("continue").unwrap().to_owned()).collect();
+    assert_eq!(tokens, (1..10).map(|number| format!("token-{number}")).collect::<Vec<_>>());
+    assert!(seen[1..10].iter().all(|seen| seen.version().is_none()), "a token says the version itself");
+    assert_eq!(resumed(&seen), ["10"]);
+}
+
+fn failures_wait_longer_and_longer(stage: &Stage) {
+    let busy = || Answer::refusal(500, "InternalError", "etcdserver: leader changed");
+    let play = stage.play(in_order((0..10).map(|_| busy()).chain([list()])));
+    let events = play.watch(maps().follow().in_pages_of(500));
+    while short(&events.good()) != "synced" {}
+    // 0.8 s doubling to 60 s, give or take a fifth: 0.8 + 1.6 + … + 51.2 + three times 60 at the most.
+    let elapsed = play.elapsed().as_secs();
+    assert!((200..300).contains(&elapsed), "{elapsed}");
+    assert_eq!(play.wait_for(12).len(), 12, "ten failures, the list, and its watch");
+}
+
+fn a_watch_that_ends_at_once_is_not_asked_for_without_end(stage: &Stage) {
+    let nothing = || Answer::watch(&[]).then(Then::End);
+    let answers =
+        [list()].into_iter().chain((0..10).map(|_| nothing())).chain([Answer::watch(&[event("ADDED", "b", 11)])]);
+    let play = stage.play(in_order(answers));
+    let events = play.watch(maps().follow().in_pages_of(500));
+    assert_eq!(told(&events, 4)[3], "applied b 11");
+    assert!(play.elapsed().as_secs() >= 9, "{:?}", play.elapsed());
+    assert_eq!(resumed(&play.seen()), ["10"; 11]);
+}
+
+fn a_version_that_the_server_does_not_have_yet_is_asked_for_once_a_second(stage: &Stage) {
+    let mut status = refusal(504, "Timeout", "Too large resource version: 10, current: 5");
+    status["details"] =
+        json!({"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]});
+    let early = || Answer { status: 504, ..Answer::json(&status) };
+    let play = stage.play(in_order([list(), early(), early(), Answer::watch(&[event("ADDED", "b", 11)])]));
+    let events = play.watch(maps().follow().in_pages_of(500));
+    let all = told(&events, 4);
+    assert_eq!(all[3], "applied b 11");
+    assert!(play.elapsed().as_secs() >= 2, "{:?}", play.elapsed());
+}
+
+fn a_watch_that_nobody_answers_is_asked_for_again(stage: &Stage) {
+    let play = stage.play(in_order([list(), Answer::silence(), Answer::watch(&[event("ADDED", "b", 11)])]));
+    let events = play.watch(maps().follow().in_pages_of(500));
+    assert_eq!(told(&events, 4)[3], "applied b 11");
+    assert!((60..63).contains(&play.elapsed().as_secs()), "{:?}", play.elapsed());
+    assert_eq!(play.wait_for_left(1), [1]);
 }
 
 fn secret(name: &str, app: &str) -> serde_json::Value {
