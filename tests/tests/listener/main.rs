@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod http2;
 mod limits;
 mod raw;
 mod scenarios;

@@ -33,8 +33,12 @@ impl Raw {
     }
 
     pub(crate) fn tls(address: SocketAddr, tls: &Tls) -> io::Result<Self> {
+        Self::tls_for(address, tls, b"http/1.1")
+    }
+
+    pub(crate) fn tls_for(address: SocketAddr, tls: &Tls, protocol: &[u8]) -> io::Result<Self> {
         let Self::Plain(mut tcp) = Self::plain(address) else { unreachable!("it is plain") };
-        let config = Arc::new(cloudcoil_tls::client_config(tls, &[b"http/1.1"]).unwrap());
+        let config = Arc::new(cloudcoil_tls::client_config(tls, &[protocol]).unwrap());
         let name = address.ip().into();
         let mut connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
         while connection.is_handshaking() {
