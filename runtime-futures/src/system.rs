@@ -20,7 +20,7 @@ pub struct LocalSystem;
 
 impl System for LocalSystem {
     fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
-        Box::pin(blocking::unblock(move || cloudcoil_runtime::read_file(&path)))
+        Box::pin(read_file(path))
     }
 
     fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>> {
@@ -30,6 +30,14 @@ impl System for LocalSystem {
     fn has_terminal(&self) -> bool {
         io::stdin().is_terminal()
     }
+}
+
+/// Reads a file whole.
+///
+/// # Errors
+/// [`ReadError`], as the system has it.
+pub async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
+    blocking::unblock(move || cloudcoil_runtime::read_file(&path)).await
 }
 
 async fn run(command: Command) -> Result<Finished, RunError> {

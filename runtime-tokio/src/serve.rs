@@ -120,13 +120,15 @@ async fn serve_http2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, c
         .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX));
     let mut served = pin!(builder.serve_connection(TokioIo::new(io), service));
     let (idle, stopped) = (pin!(idle(opened, limits.arrival, limits.idle)), pin!(connection.stopped()));
-    // A connection that breaks is the client's affair.
-    if let Either::Left(_) = select(served.as_mut(), select(idle, stopped)).await {
-        return;
-    }
+    let patience = match select(served.as_mut(), select(idle, stopped)).await {
+        // A connection that breaks is the client's affair.
+        Either::Left(_) => return,
+        Either::Right((Either::Left(_), _)) => limits.arrival,
+        Either::Right((Either::Right(_), _)) => limits.transfer + limits.handler + limits.reply,
+    };
     served.as_mut().graceful_shutdown();
-    // A client that takes nothing in is not waited for.
-    let _ = tokio::time::timeout(limits.transfer + limits.handler + limits.reply, served).await;
+    // A client that says no goodbye, or takes nothing in, is not waited for.
+    let _ = tokio::time::timeout(patience, served).await;
 }
 
 /// Ends when no request is open, and there was none for a while.

@@ -7,6 +7,7 @@
 
 pub mod blocking;
 mod clock;
+mod connect;
 mod driver;
 mod exchanges;
 mod facade;

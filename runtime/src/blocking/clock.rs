@@ -28,7 +28,7 @@ impl Clock {
     }
 
     /// A number that differs from call to call: each state is keyed anew from the system's randomness.
-    pub(crate) fn seed(self) -> u64 {
+    pub fn seed(self) -> u64 {
         RandomState::new().hash_one(0_u8)
     }
 
