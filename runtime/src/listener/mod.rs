@@ -1,4 +1,4 @@
-//! Serving HTTP and HTTPS on any executor: what an adapter makes a [`Listener`] of.
+//! Serving HTTP and HTTPS on any executor: what an adapter makes a [`Listener`](crate::Listener) of.
 //!
 //! An adapter [accepts](Accept) connections and encrypts them; this serves HTTP/1.1 on them, and counts them, and closes them.
 
