@@ -287,6 +287,6 @@ impl fmt::Debug for Link {
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection is silent before the system looks whether the other side is still there.
 const KEEPALIVE: Duration = Duration::from_secs(30);
-/// The head of an answer must fit in.
-const INPUT: usize = 64 << 10;
+/// The head of an answer must fit in, with room for one byte more.
+pub(super) const INPUT: usize = 64 << 10;
 const OUTPUT: usize = 16 << 10;

@@ -11,7 +11,7 @@ use cloudcoil_core::http1::Flaw;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use ureq::Agent;
 
-use super::connector::{Connector, Unresolved, forwarding};
+use super::connector::{Connector, INPUT, Unresolved, forwarding};
 use super::failure::{body_failure, exchange_failure};
 use super::wire::lending;
 use crate::{Body, Cancel};
@@ -32,6 +32,8 @@ impl Connections {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
+            // Otherwise a buffer that is full would pass for a connection that has ended.
+            .max_response_header_size(INPUT - 1)
             .max_idle_connections(IDLE)
             .max_idle_connections_per_host(IDLE)
             .max_idle_age(IDLE_AGE)

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use futures_util::stream;
 use http::header::PROXY_AUTHORIZATION;
-use http::{Request, Response};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 
 use connection::Connection;
 use connector::Connector;
@@ -78,14 +78,18 @@ impl Http1 {
                 encode_forwarded(&request)?
             }
         };
-        let mut connection = self.connection(&connector).await?;
-        let sent = connection.write(&bytes, request.method()).await;
-        let (status, headers) = match (connection.part().await, sent) {
-            (Ok(Part::Head { status, headers }), _) => (status, headers),
-            // A server may refuse and close before it has read everything; only if it said nothing, the sending failed.
-            (_, Err(error)) | (Err(error), Ok(())) => return Err(error),
-            (Ok(_), Ok(())) => return Err(NetworkError::new(NetworkErrorKind::Protocol, "an answer without a head")),
-        };
+        let (mut connection, is_new) = self.connection(&connector).await?;
+        let mut answered = ask(&mut connection, &bytes, request.method()).await;
+        // The server may close a connection just when it is used again. A read is then repeated, once.
+        if let Err(error) = &answered
+            && error.kind == NetworkErrorKind::Lost
+            && !is_new
+            && *request.method() == Method::GET
+        {
+            connection = connector.connect(&*self.shared.runtime).await?;
+            answered = ask(&mut connection, &bytes, request.method()).await;
+        }
+        let (status, headers) = answered?;
         let mut response = Response::new(self.body(connection, connector));
         *response.status_mut() = status;
         *response.headers_mut() = headers;
@@ -126,15 +130,15 @@ impl Http1 {
         Ok(pool.connector.clone())
     }
 
-    /// A connection that is still there, or else a new one.
-    async fn connection(&self, connector: &Arc<Connector>) -> Result<Connection, NetworkError> {
+    /// A connection that is still there, or else a new one; and whether it is new.
+    async fn connection(&self, connector: &Arc<Connector>) -> Result<(Connection, bool), NetworkError> {
         let now = self.shared.runtime.now().mono;
         while let Some((mut connection, since)) = self.pool().take(connector) {
             if now.since(since) < IDLE && connection.is_quiet() {
-                return Ok(connection);
+                return Ok((connection, false));
             }
         }
-        connector.connect(&*self.shared.runtime).await
+        Ok((connector.connect(&*self.shared.runtime).await?, true))
     }
 
     fn keep(&self, connection: Connection, connector: &Arc<Connector>) {
@@ -149,6 +153,21 @@ impl Http1 {
     fn pool(&self) -> MutexGuard<'_, Pool> {
         // Pushing, popping and replacing leave a pool whole.
         self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends a request, and reads the head of its answer.
+async fn ask(
+    connection: &mut Connection,
+    bytes: &[u8],
+    method: &Method,
+) -> Result<(StatusCode, HeaderMap), NetworkError> {
+    let sent = connection.write(bytes, method).await;
+    match (connection.part().await, sent) {
+        (Ok(Part::Head { status, headers }), _) => Ok((status, headers)),
+        // A server may refuse and close before it has read everything; only if it said nothing, the sending failed.
+        (_, Err(error)) | (Err(error), Ok(())) => Err(error),
+        (Ok(_), Ok(())) => Err(NetworkError::new(NetworkErrorKind::Protocol, "an answer without a head")),
     }
 }
 
