@@ -14,11 +14,16 @@ pub(crate) struct Cluster(Option<ServerHandle>);
 
 impl Cluster {
     pub(crate) fn start(tls: bool, config: ServerConfig) -> Self {
+        Self::with_keys(tls.then(|| Tls::generate(&[]).expect("keys can be made")), config)
+    }
+
+    /// One with these keys, or without TLS.
+    pub(crate) fn with_keys(tls: Option<Tls>, config: ServerConfig) -> Self {
         let handle = SERVERS.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("there is a port left");
             match tls {
-                true => serve_tls(config, listener, Tls::generate(&[]).expect("keys can be made")),
-                false => serve(config, listener),
+                Some(tls) => serve_tls(config, listener, tls),
+                None => serve(config, listener),
             }
         });
         Self(Some(handle.expect("it has an address")))

@@ -1,6 +1,7 @@
 //! Where a scenario takes place.
 
 use std::cell::OnceCell;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cloudcoil_apiserver::ApiServer;
@@ -9,7 +10,7 @@ use cloudcoil_runtime::core::{HttpEvent, Now, Outbox};
 use serde_json::json;
 
 use crate::scripted::{Play, Script};
-use crate::servers::{Cluster, in_memory, real};
+use crate::servers::{Cluster, config_of, in_memory, real};
 use crate::world::op::namespaces;
 use crate::world::{Executor, Settings, Simulated, World};
 
@@ -34,29 +35,40 @@ pub(crate) use scenarios;
 
 /// The servers that a scenario is for. It chooses between an API server ([`Stage::api`]) and a script ([`Stage::play`]) itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct On(&'static [Place]);
+pub(crate) struct On {
+    places: &'static [Place],
+    /// What clients over sockets run on.
+    executors: &'static [Executor],
+}
 
 impl On {
     /// Any API server.
-    pub(crate) const ANY: Self = Self(&[Place::Tcp, Place::Tls, Place::Real, Place::Simulated]);
+    pub(crate) const ANY: Self = Self::at(&[Place::Tcp, Place::Tls, Place::Real, Place::Simulated]);
     /// The API server in memory, to which the scenario does something; or a script.
-    pub(crate) const MEMORY: Self = Self(&[Place::Tcp, Place::Tls, Place::Simulated]);
+    pub(crate) const MEMORY: Self = Self::at(&[Place::Tcp, Place::Tls, Place::Simulated]);
     /// A script.
     pub(crate) const SCRIPT: Self = Self::MEMORY;
     /// What cannot be in virtual time, as it has to do with connections, and is the same with TLS.
-    pub(crate) const SOCKETS: Self = Self(&[Place::Tcp]);
+    pub(crate) const SOCKETS: Self = Self::at(&[Place::Tcp]);
     /// What has to do with connections, with TLS and without.
-    pub(crate) const CONNECTIONS: Self = Self(&[Place::Tcp, Place::Tls]);
+    pub(crate) const CONNECTIONS: Self = Self::at(&[Place::Tcp, Place::Tls]);
+    /// A script, and a call that is given up: whoever blocks in a call cannot.
+    pub(crate) const FUTURES: Self =
+        Self { executors: &[Executor::Tokio, Executor::AsyncStd, Executor::Smol], ..Self::SCRIPT };
     /// What takes long.
-    pub(crate) const VIRTUAL: Self = Self(&[Place::Simulated]);
+    pub(crate) const VIRTUAL: Self = Self::at(&[Place::Simulated]);
+
+    const fn at(places: &'static [Place]) -> Self {
+        Self { places, executors: &Executor::ALL }
+    }
 
     /// The stages of a scenario.
     pub(crate) fn stages(self) -> Vec<(Option<Executor>, Place)> {
         let stages = |place: &Place| match place {
             Place::Simulated => vec![(None, *place)],
-            place => Executor::ALL.map(|executor| (Some(executor), *place)).to_vec(),
+            place => self.executors.iter().map(|executor| (Some(*executor), *place)).collect(),
         };
-        self.0.iter().flat_map(stages).collect()
+        self.places.iter().flat_map(stages).collect()
     }
 }
 
@@ -174,9 +186,24 @@ impl Stage {
     /// A client with those settings of a server that answers by a script.
     pub(crate) fn play_with(&self, script: Script, settings: &Settings) -> Play {
         match self.executor {
-            Some(executor) => Play::over_sockets(executor, self.place == Place::Tls, script, settings),
+            Some(executor) => Play::over_sockets(executor, self.place == Place::Tls, script, settings, |_| {}),
             None => Play::in_virtual_time(script, settings),
         }
+    }
+
+    /// A client of a server over TLS that answers by a script; what the client knows of the server is adjusted.
+    pub(crate) fn play_as(&self, script: Script, adjust: impl FnOnce(&mut Config)) -> Play {
+        Play::over_sockets(self.executor(), true, script, &self.settings().once(), adjust)
+    }
+
+    /// A client of something else that listens at an address, without TLS; it sends each request once.
+    pub(crate) fn client_of(&self, address: SocketAddr) -> Box<dyn World> {
+        self.connect(&config_of(&format!("http://{address}"), None))
+    }
+
+    /// A client with a configuration of its own; it sends each request once.
+    pub(crate) fn connect(&self, config: &Config) -> Box<dyn World> {
+        self.executor().connect(config, &self.settings().once()).expect("the configuration is good")
     }
 }
 

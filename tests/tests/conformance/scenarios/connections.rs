@@ -1,11 +1,21 @@
 //! Connections: made, used again, and refused.
 
-use cloudcoil_runtime::core::NetworkErrorKind;
-use cloudcoil_runtime::core::config::{Pem, Secret};
-use cloudcoil_runtime::{Error, RetryPolicy};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, TcpListener};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
-use super::stored;
-use crate::scripted::Answer;
+use bytes::Bytes;
+use cloudcoil_runtime::core::NetworkErrorKind;
+use cloudcoil_runtime::core::config::{Config, Identity, Pem, Secret};
+use cloudcoil_runtime::{Error, RetryPolicy};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use super::{map, stored};
+use crate::scripted::{Answer, Listening, Then, in_order, listen, request};
 use crate::servers::{Cluster, config_of, in_memory};
 use crate::stage::{Stage, scenarios};
 use crate::world::op::maps;
@@ -13,10 +23,29 @@ use crate::world::op::maps;
 scenarios! {
     CONNECTIONS {
         a_connection_is_used_again,
+        a_connection_that_is_announced_to_close_is_not_used_again,
+        what_follows_an_answer_belongs_to_no_other,
+        answers_without_bodies_leave_the_next_one_alone,
+        two_lengths_that_differ_are_refused,
+        a_length_that_is_said_twice_is_one_length,
+        chunks_without_a_size_are_refused,
+        chunks_win_over_a_length,
+        answers_in_http_1_0_end_with_their_connection,
+    }
+    SCRIPT {
+        redirections_are_not_followed,
     }
     SOCKETS {
         a_server_that_is_not_there_is_a_failure_to_connect,
+        an_idle_connection_that_the_server_has_closed_is_not_used,
+        a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not,
+        an_answer_before_the_end_of_the_request_is_heard,
+        an_address_may_be_ipv6,
         an_unknown_authority_is_refused,
+        certificates_are_checked_for_names,
+        certificates_are_checked_for_their_time,
+        certificates_are_not_checked_where_that_is_off,
+        a_client_certificate_is_shown_where_it_is_asked_for,
     }
 }
 
@@ -28,12 +57,201 @@ fn a_connection_is_used_again(stage: &Stage) {
     assert!(play.seen().iter().all(|seen| seen.connection == 0), "one connection does for one request after the other");
 }
 
+fn a_connection_that_is_announced_to_close_is_not_used_again(stage: &Stage) {
+    let play = stage.play(Box::new(|_| Answer::json(&stored("a", 5)).header("connection", "close")));
+    for _ in 0..3 {
+        play.must(maps().get("a"));
+        play.must(maps().create(map("a", "1")));
+    }
+    let used: Vec<_> = play.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(used, [0, 1, 2, 3, 4, 5]);
+}
+
+/// An answer as it is written, with the object `a`; `head` are more headers.
+fn written(version: &str, head: &str, body: &str) -> Answer {
+    let text = format!("{version} 200 OK\r\nContent-Type: application/json\r\n{head}\r\n{body}");
+    Answer::raw([Bytes::from(text)]).then(Then::End)
+}
+
+fn sized(body: &str) -> String {
+    format!("Content-Length: {}\r\n", body.len())
+}
+
+fn what_follows_an_answer_belongs_to_no_other(stage: &Stage) {
+    let (good, evil) = (stored("a", 5).to_string(), stored("evil", 6).to_string());
+    let both = {
+        let second = written("HTTP/1.1", &sized(&evil), &evil).body();
+        let second = String::from_utf8(second.to_vec()).unwrap();
+        written("HTTP/1.1", &sized(&good), &format!("{good}{second}"))
+    };
+    let play = stage
+        .play(Box::new(move |seen| if seen.connection == 0 { both.clone() } else { Answer::json(&stored("a", 5)) }));
+    for _ in 0..3 {
+        assert_eq!(play.must(maps().get("a")).value(), stored("a", 5), "nobody has asked for the other");
+    }
+    let last = play.seen().last().map(|seen| seen.connection);
+    assert_ne!(last, Some(0), "a server that has lost count is not asked again over the same connection");
+}
+
+fn answers_without_bodies_leave_the_next_one_alone(stage: &Stage) {
+    for head in ["HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n"] {
+        let answers = [Answer::raw([Bytes::from(head)]).then(Then::End), Answer::json(&stored("a", 5))];
+        let play = stage.play(in_order(answers));
+        // What has no body is no object; what matters is that nothing of the next answer was taken for it.
+        let error = play.fail(maps().get("a"));
+        assert!(matches!(error.code(), Some(204 | 304)), "{error:?}");
+        assert_eq!(play.must(maps().get("a")).value(), stored("a", 5));
+        assert_eq!(play.seen()[1].connection, 0);
+    }
+}
+
+fn two_lengths_that_differ_are_refused(stage: &Stage) {
+    let body = stored("a", 5).to_string();
+    for other in ["Content-Length: 5\r\n", "Content-Length: -1\r\n", "Content-Length: x\r\n"] {
+        let head = format!("{}{other}", sized(&body));
+        let play = stage.play(in_order([written("HTTP/1.1", &head, &body)]));
+        let error = play.fail(maps().get("a"));
+        assert!(is_malformed(&error), "{other}: {error:?}");
+    }
+}
+
+fn a_length_that_is_said_twice_is_one_length(stage: &Stage) {
+    let body = stored("a", 5).to_string();
+    let head = format!("{0}{0}", sized(&body));
+    let play = stage.play(in_order([written("HTTP/1.1", &head, &body)]));
+    assert_eq!(play.must(maps().get("a")).value(), stored("a", 5));
+}
+
+fn chunks_without_a_size_are_refused(stage: &Stage) {
+    for body in [
+        "x\r\n{}\r\n0\r\n\r\n",
+        "\r\n{}\r\n0\r\n\r\n",
+        "-2\r\n{}\r\n0\r\n\r\n",
+        "fffffffffffffffff\r\n{}",
+        "1\r\n{}\r\n0\r\n\r\n",
+    ] {
+        let play = stage.play(in_order([written("HTTP/1.1", "Transfer-Encoding: chunked\r\n", body)]));
+        let error = play.fail(maps().get("a"));
+        assert!(is_malformed(&error), "{body:?}: {error:?}");
+    }
+}
+
+fn chunks_win_over_a_length(stage: &Stage) {
+    let body = stored("a", 5).to_string();
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let play =
+        stage.play(in_order([written("HTTP/1.1", "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", &chunked)]));
+    match play.perform(maps().get("a")) {
+        Ok(reply) => assert_eq!(reply.value(), stored("a", 5)),
+        Err(error) => assert!(is_malformed(&error), "refused, or read to its end: {error:?}"),
+    }
+}
+
+fn is_malformed(error: &Error) -> bool {
+    matches!(error, Error::Network(error) if error.kind == NetworkErrorKind::Protocol)
+}
+
+fn answers_in_http_1_0_end_with_their_connection(stage: &Stage) {
+    let body = stored("a", 5).to_string();
+    let mut number = 0;
+    let play = stage.play(Box::new(move |_| {
+        number += 1;
+        let head = if number % 2 == 0 { sized(&body) } else { String::new() };
+        written("HTTP/1.0", &head, &body).then(Then::Finish)
+    }));
+    for _ in 0..4 {
+        assert_eq!(play.must(maps().get("a")).value(), stored("a", 5));
+    }
+    let used: Vec<_> = play.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(used, [0, 1, 2, 3]);
+}
+
+fn redirections_are_not_followed(stage: &Stage) {
+    for code in [301, 302, 303, 307, 308] {
+        let away = Answer::new(code, "text/html", "<a>moved</a>").header("location", "/api/v1/elsewhere");
+        let play = stage.play(in_order([away, Answer::json(&stored("a", 5))]));
+        assert_eq!(play.fail(maps().get("a")).code(), Some(code));
+        assert_eq!(play.seen().len(), 1, "credentials are for the server that was named");
+    }
+}
+
 fn a_server_that_is_not_there_is_a_failure_to_connect(stage: &Stage) {
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let config = config_of(&format!("http://{nobody}"), None);
-    let world = stage.executor().connect(&config, &stage.settings().once()).unwrap();
-    let error = world.fail(maps().get("a"));
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = stage.client_of(nobody).fail(maps().get("a"));
     assert!(matches!(&error, Error::Network(error) if error.kind == NetworkErrorKind::Connect), "{error:?}");
+}
+
+/// An answer with the object `a`, as bytes.
+fn bytes() -> Vec<u8> {
+    let body = stored("a", 5).to_string();
+    written("HTTP/1.1", &sized(&body), &body).body().to_vec()
+}
+
+fn an_idle_connection_that_the_server_has_closed_is_not_used(stage: &Stage) {
+    let (tell, told) = mpsc::channel();
+    let address = listen(move |number, mut stream| {
+        request(number, &mut stream)?;
+        stream.write_all(&bytes())?;
+        drop(stream);
+        tell.send(()).map_err(std::io::Error::other)
+    });
+    let world = stage.client_of(address);
+    for _ in 0..5 {
+        world.must(maps().get("a"));
+        told.recv().unwrap();
+        world.must(maps().create(map("a", "1")));
+        told.recv().unwrap();
+    }
+}
+
+fn a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not(stage: &Stage) {
+    let (tell, told) = mpsc::channel();
+    // Each connection is good for one answer; the second request on it is read, and nothing more.
+    let address = listen(move |number, mut stream| {
+        for answers in [true, false] {
+            let Some(seen) = request(number, &mut stream)? else { return Ok(()) };
+            tell.send((number, seen.method)).map_err(std::io::Error::other)?;
+            if answers {
+                stream.write_all(&bytes())?;
+            }
+        }
+        Ok(())
+    });
+    let world = stage.client_of(address);
+    world.must(maps().get("a"));
+    world.must(maps().get("a"));
+    let Error::Network(error) = world.fail(maps().create(map("a", "1"))) else { panic!("no failure of the network") };
+    assert_eq!(error.kind, NetworkErrorKind::Lost, "{error:?}");
+    let seen: Vec<_> = told.try_iter().collect();
+    let seen: Vec<_> = seen.iter().map(|(number, method)| (*number, method.as_str())).collect();
+    assert_eq!(seen, [(0, "GET"), (0, "GET"), (1, "GET"), (1, "POST")]);
+}
+
+fn an_answer_before_the_end_of_the_request_is_heard(stage: &Stage) {
+    let address = listen(|_, mut stream| {
+        stream.read_exact(&mut [0; 100])?;
+        let refusal = crate::scripted::refusal(413, "RequestEntityTooLarge", "too much").to_string();
+        let head = "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Type: application/json\r\n";
+        stream.write_all(format!("{head}{}\r\n{refusal}", sized(&refusal)).as_bytes())?;
+        // It takes the rest as well, as load balancers do for a while.
+        std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
+    });
+    let error = stage.client_of(address).fail(maps().create(map("a", &"x".repeat(5_000_000))));
+    assert_eq!(error.code(), Some(413), "{error:?}");
+}
+
+fn an_address_may_be_ipv6(stage: &Stage) {
+    let listener = TcpListener::bind("[::1]:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let seen = request(0, &mut stream).unwrap().unwrap();
+        stream.write_all(&bytes()).unwrap();
+        tell.send(seen.header("host").map(str::to_owned)).unwrap();
+    });
+    stage.client_of(address).must(maps().get("a"));
+    assert_eq!(told.recv().unwrap(), Some(address.to_string()));
 }
 
 fn an_unknown_authority_is_refused(stage: &Stage) {
@@ -49,4 +267,119 @@ fn an_unknown_authority_is_refused(stage: &Stage) {
         matches!(refused, Error::Config(_)),
         "what is no certificate is found out before the first request: {refused:?}"
     );
+}
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn authority(name: &str) -> Authority {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, name);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// The certificate of a server of those names, and its key.
+fn certificate(
+    authority: &Authority,
+    names: &[&str],
+    adjust: impl FnOnce(&mut CertificateParams),
+) -> (rcgen::Certificate, KeyPair) {
+    let mut params = CertificateParams::default();
+    let name = |name: &&str| match name.parse::<IpAddr>() {
+        Ok(address) => SanType::IpAddress(address),
+        Err(_) => SanType::DnsName((*name).try_into().unwrap()),
+    };
+    params.subject_alt_names = names.iter().map(name).collect();
+    adjust(&mut params);
+    let key = KeyPair::generate().unwrap();
+    (params.signed_by(&key, authority).unwrap(), key)
+}
+
+/// A server with that certificate, which asks for those of clients if it knows an authority for them; and how it is reached.
+fn secured(
+    (certificate, key): (rcgen::Certificate, KeyPair),
+    authority: &Authority,
+    clients: Option<&Authority>,
+) -> (Listening, Config) {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().unwrap();
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(clients) => {
+            let mut roots = RootCertStore::empty();
+            roots.add(clients.der().clone()).unwrap();
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
+            builder.with_client_cert_verifier(verifier.build().unwrap())
+        }
+    };
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let tls = builder.with_single_cert(vec![certificate.der().clone()], key).unwrap();
+    let (server, _told) = Listening::start(Some(Arc::new(tls)), Box::new(|_| Answer::json(&stored("a", 5))));
+    let config = config_of(&server.url(), Some(&authority.pem()));
+    (server, config)
+}
+
+/// What the handshake fails with.
+#[track_caller]
+fn tls_failure(stage: &Stage, config: &Config) -> String {
+    match stage.connect(config).fail(maps().get("a")) {
+        Error::Network(error) if error.kind == NetworkErrorKind::Tls => error.message.to_string(),
+        other => panic!("no failure of TLS: {other:?}"),
+    }
+}
+
+fn certificates_are_checked_for_names(stage: &Stage) {
+    let authority = authority("authority");
+    let made = certificate(&authority, &["cluster.example", "10.0.0.1"], |_| {});
+    let (_server, mut config) = secured(made, &authority, None);
+    let failure = tls_failure(stage, &config);
+    assert!(failure.contains("the server's certificate is for other names"), "{failure}");
+    for (name, is_good) in [("cluster.example", true), ("10.0.0.1", true), ("other.example", false)] {
+        config.tls.server_name = Some(name.into());
+        if is_good {
+            stage.connect(&config).must(maps().get("a"));
+        } else {
+            tls_failure(stage, &config);
+        }
+    }
+}
+
+fn certificates_are_checked_for_their_time(stage: &Stage) {
+    let authority = authority("authority");
+    let expired = certificate(&authority, &["127.0.0.1"], |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    let (_server, config) = secured(expired, &authority, None);
+    let failure = tls_failure(stage, &config);
+    assert!(failure.contains("has expired"), "{failure}");
+    let early = certificate(&authority, &["127.0.0.1"], |params| params.not_before = rcgen::date_time_ymd(4000, 1, 1));
+    let (_server, config) = secured(early, &authority, None);
+    let failure = tls_failure(stage, &config);
+    assert!(failure.contains("is not valid yet"), "{failure}");
+}
+
+fn certificates_are_not_checked_where_that_is_off(stage: &Stage) {
+    let authority = authority("authority");
+    let bad = certificate(&authority, &["other.example"], |params| params.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    let (_server, mut config) = secured(bad, &authority, None);
+    (config.tls.ca, config.tls.insecure_skip_verify) = (None, true);
+    stage.connect(&config).must(maps().get("a"));
+}
+
+fn a_client_certificate_is_shown_where_it_is_asked_for(stage: &Stage) {
+    let (authority, clients, strangers) = (authority("authority"), authority("clients"), authority("strangers"));
+    let made = certificate(&authority, &["127.0.0.1"], |_| {});
+    let (_server, mut config) = secured(made, &authority, Some(&clients));
+    let failure = tls_failure(stage, &config);
+    assert!(failure.contains("wants a client certificate"), "{failure}");
+    let pem = |text: String| Pem { origin: "test".into(), text: Secret::new(text) };
+    let identity = |authority: &Authority| {
+        let (certificate, key) = certificate(authority, &["me"], |_| {});
+        Identity { certificate: pem(certificate.pem()), key: pem(key.serialize_pem()) }
+    };
+    config.tls.identity = Some(identity(&clients));
+    let world = stage.connect(&config);
+    world.must(maps().get("a"));
+    world.must(maps().get("a"));
+    config.tls.identity = Some(identity(&strangers));
+    let failure = tls_failure(stage, &config);
+    assert!(failure.contains("does not take the client certificate"), "{failure}");
 }

@@ -1,6 +1,7 @@
 //! What happens.
 
 mod cancel;
+mod compression;
 mod connections;
 mod credentials;
 mod cuts;
@@ -24,6 +25,7 @@ use crate::world::Flow;
 /// All scenarios, by what they are about.
 pub(crate) const ALL: &[(&str, &[Scenario])] = &[
     ("cancel", cancel::SCENARIOS),
+    ("compression", compression::SCENARIOS),
     ("connections", connections::SCENARIOS),
     ("credentials", credentials::SCENARIOS),
     ("cuts", cuts::SCENARIOS),

@@ -37,6 +37,8 @@ pub(crate) enum Then {
     End,
     /// The server closes the connection, and says no more.
     Close,
+    /// The server ends the connection in order, also in the eyes of TLS: what ends with its connection is whole.
+    Finish,
     /// The server resets the connection.
     Reset,
     /// The server says no more, and the connection stays open.
@@ -155,7 +157,7 @@ impl Answer {
         match self.framing {
             Framing::Length => sent >= self.declared(),
             Framing::Chunked => self.then == Then::End,
-            Framing::UntilClose => matches!(self.then, Then::End | Then::Close),
+            Framing::UntilClose => matches!(self.then, Then::End | Then::Close | Then::Finish),
             Framing::Raw => false,
         }
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod socket;
 mod virtual_time;
+mod wire;
 
 use std::cell::RefCell;
 use std::sync::mpsc::Receiver;
@@ -10,12 +11,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_apiserver::Tls;
+use cloudcoil_runtime::core::config::Config;
 
 pub(crate) use answer::{Answer, Framing, Then, refusal};
+pub(crate) use socket::{Listening, request, server_config};
+pub(crate) use wire::{head, listen, tunnel};
 
 use crate::servers::config_of;
 use crate::world::{Executor, Settings, Simulated, Waits, World};
-use socket::Listening;
 use virtual_time::Scripted;
 
 /// A request as it came.
@@ -53,7 +56,7 @@ impl Seen {
 
 /// What a scripted server tells the test.
 #[derive(Debug)]
-enum Told {
+pub(crate) enum Told {
     Requested(Seen),
     /// The client has ended a connection, or given up its answer.
     Left(usize),
@@ -79,10 +82,18 @@ pub(crate) struct Play {
 }
 
 impl Play {
-    pub(crate) fn over_sockets(executor: Executor, tls: bool, script: Script, settings: &Settings) -> Self {
+    /// `adjust` changes what the client knows of the server.
+    pub(crate) fn over_sockets(
+        executor: Executor,
+        tls: bool,
+        script: Script,
+        settings: &Settings,
+        adjust: impl FnOnce(&mut Config),
+    ) -> Self {
         let tls = tls.then(|| Tls::generate(&[]).expect("keys can be made"));
-        let (server, told) = Listening::start(tls.as_ref(), script);
-        let config = config_of(&server.url(), tls.as_ref().map(Tls::ca_pem));
+        let (server, told) = Listening::start(tls.as_ref().map(server_config), script);
+        let mut config = config_of(&server.url(), tls.as_ref().map(Tls::ca_pem));
+        adjust(&mut config);
         let world = executor.connect(&config, settings).expect("the configuration is good");
         Self::new(world, Waits::Real, told, Some(server))
     }

@@ -18,19 +18,20 @@ use socket2::SockRef;
 use super::{Answer, Framing, Script, Seen, Then, Told};
 
 /// It ends when this is dropped.
-pub(super) struct Listening {
+pub(crate) struct Listening {
     address: SocketAddr,
     is_tls: bool,
     ends: Arc<AtomicBool>,
 }
 
 impl Listening {
-    pub(super) fn start(tls: Option<&Tls>, script: Script) -> (Self, Receiver<Told>) {
+    pub(crate) fn start(tls: Option<Arc<ServerConfig>>, script: Script) -> (Self, Receiver<Told>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port left");
         let address = listener.local_addr().expect("it has an address");
         let (tell, told) = channel();
         let ends = Arc::new(AtomicBool::new(false));
-        let serving = Serving { script: Arc::new(Mutex::new(script)), tell, tls: tls.map(server_config) };
+        let is_tls = tls.is_some();
+        let serving = Serving { script: Arc::new(Mutex::new(script)), tell, tls };
         let ended = ends.clone();
         thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
@@ -42,10 +43,14 @@ impl Listening {
                 thread::spawn(move || drop(serving.serve(number, stream)));
             }
         });
-        (Self { address, is_tls: tls.is_some(), ends }, told)
+        (Self { address, is_tls, ends }, told)
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn url(&self) -> String {
         format!("{}://{}", if self.is_tls { "https" } else { "http" }, self.address)
     }
 }
@@ -58,7 +63,8 @@ impl Drop for Listening {
     }
 }
 
-fn server_config(tls: &Tls) -> Arc<ServerConfig> {
+/// How a server speaks TLS with these keys.
+pub(crate) fn server_config(tls: &Tls) -> Arc<ServerConfig> {
     let certificate = CertificateDer::from_pem_slice(tls.certificate_pem().as_bytes()).expect("it is a certificate");
     let key = PrivateKeyDer::from_pem_slice(tls.key_pem().as_bytes()).expect("it is a key");
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -172,6 +178,7 @@ fn give(stream: &mut dyn Talk, answer: Answer) -> io::Result<Option<Side>> {
         }
         // A body that ends with its connection is whole only where TLS says so too.
         Then::Close if answer.framing == Framing::UntilClose => stream.say_end()?,
+        Then::Finish => stream.say_end()?,
         Then::Close => stream.socket().shutdown(Shutdown::Write)?,
         Then::Reset => {
             SockRef::from(stream.socket()).set_linger(Some(Duration::ZERO))?;
@@ -199,7 +206,7 @@ fn head(answer: &Answer) -> String {
 }
 
 /// The next request; `None` if there is none any more.
-fn request(connection: usize, stream: &mut dyn Talk) -> io::Result<Option<Seen>> {
+pub(crate) fn request(connection: usize, stream: &mut (impl Read + ?Sized)) -> io::Result<Option<Seen>> {
     let mut text = Vec::new();
     let mut byte = [0];
     while !text.ends_with(b"\r\n\r\n") {

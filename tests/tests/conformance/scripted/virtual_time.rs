@@ -60,7 +60,7 @@ impl Scripted {
             _ if ends => Ok(()),
             Then::Silence => return,
             Then::Reset => lost("connection reset by peer"),
-            Then::Close | Then::End => lost("the connection was closed before the end of the answer"),
+            Then::Close | Then::Finish | Then::End => lost("the connection was closed before the end of the answer"),
         };
         self.at(at, HttpEvent::Closed { ticket, result });
     }

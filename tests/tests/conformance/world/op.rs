@@ -460,6 +460,8 @@ pub(crate) enum Operator {
     KeepsChild,
     /// Returns it with a label `seen: yes`.
     Labels,
+    /// As [`Labels`](Self::Labels), but at first sight it does what `key` says: it `fails`, `panics`, or `waits`.
+    Stumbles,
     /// Holds a finalizer, and on deletion removes the Secret `NAME-outside`, which nothing owns.
     CleansUp,
 }

@@ -1,10 +1,12 @@
 //! What the clients of both worlds are asked for, in the same words. Compiled twice: with `async`, and without.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use cloudcoil_runtime::core::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use cloudcoil_runtime::core::manifest;
-use cloudcoil_runtime::{Error, Resource, ResourceList, Stop, Unstructured};
+use cloudcoil_runtime::{Error, Resource, ResourceList, Stop, Unstructured, Wait};
 use serde_json::{Value, json};
 
 use super::facade::{Api, Client, Context, Controller, Informer, List, Watch};
@@ -192,6 +194,7 @@ pub(crate) fn controller(operator: Operator) -> Controller<ConfigMap> {
         Operator::KeepsChild => controller.owns::<Secret>().reconcile(keep_child),
         Operator::Labels => controller.reconcile(label),
         Operator::CleansUp => controller.reconcile(clean_up),
+        Operator::Stumbles => controller.reconcile(stumble),
     }
 }
 
@@ -226,6 +229,25 @@ async fn clean_up(map: Arc<ConfigMap>, ctx: Context<ConfigMap>) -> Result<Config
         finalizers.push(FINALIZER.into());
     }
     Ok(map)
+}
+
+#[dual]
+async fn stumble(map: Arc<ConfigMap>, ctx: Context<ConfigMap>) -> Result<ConfigMap, Stop> {
+    match at_first_sight(&map).as_deref() {
+        Some("fails") => Err(Stop::failed("not now")),
+        Some("panics") => panic!("this handler panics"),
+        Some("waits") => Err(Wait::new("NotNow").after(Duration::from_millis(50)).into()),
+        _ => label(map, ctx).await,
+    }
+}
+
+/// What an object says is to happen, when it is seen for the first time.
+fn at_first_sight(map: &ConfigMap) -> Option<String> {
+    static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    // Namespaces are those of tests; uids are the same in each server.
+    let object = format!("{:?} {}", map.metadata.namespace, map.name());
+    let is_new = SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(object);
+    map.data.as_ref()?.get("key").filter(|_| is_new).cloned()
 }
 
 fn unstructured(value: Value) -> Unstructured {
