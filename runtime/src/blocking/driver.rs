@@ -126,8 +126,9 @@ impl<M: HttpMachine + Recorded, C: Send + 'static> Driver<M, C> {
                 None => self.step(None),
                 Some(Letter::Command(command)) => return Turn::Command(command),
                 Some(Letter::Http(event)) => {
-                    self.exchanges.taken(&event);
-                    self.step(Some(M::hear(event)));
+                    if self.exchanges.taken(&event) {
+                        self.step(Some(M::hear(event)));
+                    }
                 }
             }
         }

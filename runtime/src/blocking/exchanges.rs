@@ -66,9 +66,10 @@ impl<C: Send + 'static> Exchanges<C> {
         self.open.push(Exchange { ticket, cancel, taken, thread: thread.ok(), sent, span });
     }
 
-    /// An event was taken out of the mail: its exchange goes on.
-    pub(crate) fn taken(&mut self, event: &HttpEvent) {
-        let Some(place) = self.open.iter().position(|exchange| exchange.ticket == event.ticket()) else { return };
+    /// An event was taken out of the mail: its exchange goes on. Answers whether there is one: it may have been given up while the
+    /// event was in the mail, and then nobody is to hear of it.
+    pub(crate) fn taken(&mut self, event: &HttpEvent) -> bool {
+        let Some(place) = self.open.iter().position(|exchange| exchange.ticket == event.ticket()) else { return false };
         match event {
             HttpEvent::Responded { status, headers, .. } => {
                 self.open[place].span.record("code", status.as_u16());
@@ -76,11 +77,13 @@ impl<C: Send + 'static> Exchanges<C> {
             }
             HttpEvent::Received { .. } => {}
             HttpEvent::Closed { result, .. } => {
-                return self.open.swap_remove(place).end(result, self.clock.now().mono);
+                self.open.swap_remove(place).end(result, self.clock.now().mono);
+                return true;
             }
         }
         // The thread may be gone; then its last words are in the mail.
         let _ = self.open[place].taken.send(());
+        true
     }
 }
 

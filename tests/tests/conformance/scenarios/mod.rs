@@ -13,6 +13,7 @@ mod pages;
 mod proxies;
 mod slow;
 mod subresources;
+mod traces;
 mod verbs;
 mod watches;
 
@@ -37,6 +38,7 @@ pub(crate) const ALL: &[(&str, &[Scenario])] = &[
     ("proxies", proxies::SCENARIOS),
     ("slow", slow::SCENARIOS),
     ("subresources", subresources::SCENARIOS),
+    ("traces", traces::SCENARIOS),
     ("verbs", verbs::SCENARIOS),
     ("watches", watches::SCENARIOS),
 ];

@@ -129,6 +129,11 @@ impl Play {
         self.left.borrow().clone()
     }
 
+    /// How to wait for what the client does.
+    pub(crate) const fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
     /// How much virtual time has passed.
     pub(crate) fn elapsed(&self) -> Duration {
         self.waits.elapsed()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cloudcoil_runtime::core::config::Config;
-use cloudcoil_runtime::{BackoffPolicy, Change, Error, Reader, RetryPolicy, Unstructured, WatchEvent};
+use cloudcoil_runtime::{BackoffPolicy, Change, Error, Reader, Recorder, RetryPolicy, Unstructured, WatchEvent};
 
 use op::{Follow, Op, Operator, Reply};
 pub(crate) use simulated::Simulated;
@@ -75,11 +75,13 @@ pub(crate) struct Settings {
     pub(crate) namespace: String,
     pub(crate) timeout: Option<Duration>,
     pub(crate) retry: RetryPolicy,
+    pub(crate) recorder: Option<Recorder>,
 }
 
 impl Settings {
     pub(crate) fn within(namespace: &str) -> Self {
-        Self { namespace: namespace.into(), timeout: Some(Duration::from_secs(30)), retry: RetryPolicy::DEFAULT }
+        let (timeout, retry) = (Some(Duration::from_secs(30)), RetryPolicy::DEFAULT);
+        Self { namespace: namespace.into(), timeout, retry, recorder: None }
     }
 
     /// Every request is sent once.
@@ -91,6 +93,10 @@ impl Settings {
     pub(crate) fn soon(self) -> Self {
         let backoff = BackoffPolicy { first: Duration::from_millis(1), cap: Duration::from_millis(2), jitter: 0 };
         Self { retry: RetryPolicy { backoff, ..RetryPolicy::DEFAULT }, ..self }
+    }
+
+    pub(crate) fn recorded(self, recorder: Recorder) -> Self {
+        Self { recorder: Some(recorder), ..self }
     }
 
     pub(crate) fn timeout(self, timeout: Duration) -> Self {
