@@ -9,9 +9,8 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use http::Response;
 use tracing::Span;
-use tracing::field::Empty;
 
-use crate::plain::Warnings;
+use crate::plain::{Warnings, report_request, request_span};
 use crate::{Body, Client, Runtime, Transport};
 
 /// Sends requests and hands their answers on, one event at a time; dropping it drops every exchange.
@@ -51,7 +50,8 @@ impl Exchanges {
                     HttpEvent::Responded { headers, .. } => self.warnings.hear(headers, &self.open[self.turn].span),
                     HttpEvent::Received { .. } => {}
                     HttpEvent::Closed { result, .. } => {
-                        self.open.swap_remove(self.turn).report(result, self.runtime.now().mono);
+                        let Exchange { span, sent, .. } = self.open.swap_remove(self.turn);
+                        report_request(&span, result, self.runtime.now().mono.since(sent));
                     }
                 }
                 return Poll::Ready(event);
@@ -75,11 +75,8 @@ enum State {
 
 impl Exchange {
     fn start(ticket: Ticket, request: HttpRequest, transport: &dyn Transport, now: Time) -> Self {
-        let request = request.into_inner();
-        let (method, uri) = (request.method().as_str(), request.uri());
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let span = tracing::debug_span!("request", method, path, code = Empty);
-        let sending = span.in_scope(|| transport.send(request));
+        let span = request_span(&request);
+        let sending = span.in_scope(|| transport.send(request.into_inner()));
         Self { ticket, state: State::Sending(sending), sent: now, span }
     }
 
@@ -101,14 +98,5 @@ impl Exchange {
                 None => HttpEvent::Closed { ticket, result: Ok(()) },
             },
         })
-    }
-
-    fn report(self, result: &Result<(), NetworkError>, now: Time) {
-        let _entered = self.span.enter();
-        let elapsed = now.since(self.sent);
-        match result {
-            Ok(()) => tracing::debug!(?elapsed, "answered"),
-            Err(error) => tracing::debug!(?elapsed, %error, "failed"),
-        }
     }
 }

@@ -6,11 +6,10 @@ use std::thread::{self, JoinHandle};
 
 use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, NetworkErrorKind, Ticket, Time};
 use tracing::Span;
-use tracing::field::Empty;
 
 use super::driver::Letter;
 use super::{Cancel, Client, Clock, Transport};
-use crate::plain::Warnings;
+use crate::plain::{Warnings, report_request, request_span};
 
 /// Sends requests and has their answers brought to a driver; dropping it gives up every exchange, and waits for their threads,
 /// except for those that are still connecting.
@@ -48,10 +47,7 @@ impl<C: Send + 'static> Exchanges<C> {
     }
 
     fn start(&mut self, ticket: Ticket, request: HttpRequest) {
-        let (inner, cancel) = (request.inner(), Cancel::new());
-        let (method, uri) = (inner.method().as_str(), inner.uri());
-        let path = uri.path_and_query().map_or("/", |path| path.as_str());
-        let span = tracing::debug_span!("request", method, path, code = Empty);
+        let (span, cancel) = (request_span(&request), Cancel::new());
         let (taken, credit) = channel();
         let worker = Worker { ticket, mail: self.mail.clone(), credit };
         let (transport, its_cancel) = (self.transport.clone(), cancel.clone());
@@ -89,11 +85,7 @@ impl<C: Send + 'static> Exchanges<C> {
 
 impl Exchange {
     fn end(mut self, result: &Result<(), NetworkError>, now: Time) {
-        let elapsed = now.since(self.sent);
-        self.span.in_scope(|| match result {
-            Ok(()) => tracing::debug!(?elapsed, "answered"),
-            Err(error) => tracing::debug!(?elapsed, %error, "failed"),
-        });
+        report_request(&self.span, result, now.since(self.sent));
         join(self.thread.take());
     }
 }

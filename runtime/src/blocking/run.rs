@@ -1,17 +1,16 @@
 //! Running controllers, and their handlers on threads.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use cloudcoil_core::{Error, Object, Outcome, ReconcilerInput, Resource, ResourceType, Ticket};
+use cloudcoil_core::{Error, Outcome, Resource};
+use tracing::Span;
 
-use super::driver::Commands;
 use super::group::Group;
-use super::{Client, Command, Context, Controller, Pass, Readers, Started};
-use crate::plain::{message, outcome};
-use crate::{Action, IntoOutcome, Reader, Stop};
+use super::{Client, Command, Context, Controller, Report, Started};
+use crate::plain::message;
+use crate::{Action, IntoOutcome, Stop};
 
 impl<K: Resource> Controller<K> {
     /// What looks at an object: a function of the object and a [`Context`], which runs on a thread of its own.
@@ -66,73 +65,44 @@ impl<K: Resource> Context<K> {
 /// A handler, whatever its own type.
 pub(crate) type Handler<K> = Arc<dyn Fn(Arc<K>, Context<K>) -> Result<(Option<K>, Action), Stop> + Send + Sync>;
 
-/// The handlers that are running.
-pub(crate) struct Runs<K> {
-    pub(crate) handler: Handler<K>,
-    pub(crate) client: Client,
-    pub(crate) resource_type: Arc<ResourceType>,
-    pub(crate) primary: Reader<K>,
-    pub(crate) readers: Arc<Readers>,
-    pub(crate) commands: Commands<Command>,
-    pub(crate) running: BTreeMap<Ticket, Run>,
-}
-
 /// A handler that is running.
 pub(crate) struct Run {
     group: Group,
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl<K: Resource> Runs<K> {
-    /// Starts the handler for an object, on a thread of its own.
-    pub(crate) fn start(&mut self, ticket: Ticket, object: Arc<Object>) {
-        let key = object.key();
-        let (kind, namespace, name) = (&*self.resource_type.kind, key.namespace().unwrap_or_default(), key.name());
-        let span = tracing::info_span!("reconcile", kind, namespace, name);
+impl Run {
+    /// Starts it, on a thread of its own.
+    pub(crate) fn start<F: FnOnce() -> Outcome + Send + 'static>(
+        client: &Client,
+        object: &str,
+        span: Span,
+        mut report: Report,
+        attempt: impl FnOnce(Client) -> F,
+    ) -> Self {
         let group = Group::default();
-        let attempt = self.attempt(object, group.clone());
-        let commands = self.commands.clone();
+        let attempt = attempt(client.clone().grouped(Some(group.clone())));
+        report.say(Stop::failed("the system refuses a thread").into());
         let builder = thread::Builder::new().name("cloudcoil-worker".into());
         let spawned = builder.spawn(move || {
             let ended = span.in_scope(|| catch_unwind(AssertUnwindSafe(attempt)));
-            let outcome = ended.unwrap_or_else(|panic| Outcome::panicked(message(&*panic)));
-            commands.send(Command::Input(ReconcilerInput::Ran { ticket, outcome }));
+            report.say(ended.unwrap_or_else(|panic| Outcome::panicked(message(&*panic))));
         });
-        match spawned {
-            Ok(thread) => drop(self.running.insert(ticket, Run { group, thread })),
-            Err(error) => {
-                let outcome = Stop::failed(format!("the system refuses a thread: {error}")).into();
-                self.commands.send(Command::Input(ReconcilerInput::Ran { ticket, outcome }));
-            }
+        if let Err(error) = &spawned {
+            tracing::error!(%error, "no thread for the handler of {object}");
         }
+        Self { group, thread: spawned.ok() }
     }
 
-    /// Asks a handler to end; its end is reported all the same.
-    pub(crate) fn stop(&self, ticket: Ticket) {
-        if let Some(run) = self.running.get(&ticket) {
-            tracing::debug!("a pass is cancelled, and is over when its handler returns");
-            run.group.cancel();
-        }
+    /// Asks the handler to end.
+    pub(crate) fn give_up(&self) {
+        tracing::debug!("a pass is cancelled, and is over when its handler returns");
+        self.group.cancel();
     }
 
-    pub(crate) fn ended(&mut self, ticket: Ticket) {
-        if let Some(run) = self.running.remove(&ticket) {
-            // What the handler leaves behind may panic when it is dropped; the pass is over.
-            let _ = run.thread.join();
-        }
-    }
-
-    fn attempt(&self, object: Arc<Object>, group: Group) -> impl FnOnce() -> Outcome + Send + 'static {
-        let (handler, primary) = (self.handler.clone(), self.primary.clone());
-        let (resource_type, readers) = (self.resource_type.clone(), self.readers.clone());
-        let client = self.client.clone().grouped(Some(group));
-        move || {
-            let read = match primary.decode(&object) {
-                Ok(read) => read,
-                Err(error) => return Outcome::terminal(error.to_string()),
-            };
-            let pass = Pass { client, resource_type, key: object.key(), object: read.clone(), readers };
-            outcome(handler(read.clone(), Context::new(pass)), &object, &*read)
-        }
+    /// It has reported: waits for the rest.
+    pub(crate) fn ended(self) {
+        // What the handler leaves behind may panic when it is dropped; the pass is over.
+        let _ = self.thread.map(JoinHandle::join);
     }
 }

@@ -23,7 +23,7 @@ pub use api::{
 pub(crate) use api::{Lines, Listing, Reading, Tabulating, Watching};
 pub use client::Client;
 pub use connect::{load_config, view_config};
-pub(crate) use controller::{Command, Pass, Readers, Started};
+pub(crate) use controller::{Command, Report, Started};
 pub use controller::{Context, Controller, ControllerHandle};
 pub use discovery::Discovery;
 pub(crate) use discovery::{Flight, Wanted, ask, lock};

@@ -9,6 +9,7 @@ mod panics;
 mod passes;
 mod reader;
 mod record;
+mod requests;
 mod shared;
 mod warnings;
 
@@ -25,6 +26,7 @@ pub(crate) use passes::{outcome, report};
 pub use reader::{InformerStatus, Reader};
 pub use record::Recorder;
 pub(crate) use record::Recording;
+pub(crate) use requests::{report_request, request_span};
 pub(crate) use shared::Shared;
 pub(crate) use warnings::Warnings;
 

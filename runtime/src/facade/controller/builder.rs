@@ -12,13 +12,14 @@ use cloudcoil_core::{BackoffPolicy, Error, KnownResource, Reconciler, Reconciler
 use super::super::informer::Informer;
 use super::context::Readers;
 use super::handle::ControllerHandle;
+use super::runs::Runs;
 use super::source::{Base, Configure, Scope, Source, Watched, primary_handler};
 use super::startup::Startup;
 use super::task::{Command, Task};
 use super::world::driver::{Commands, Driver, Mailbox};
 use super::world::dual;
 use super::world::latch::{Latch, latch};
-use super::world::run::{Handler, Runs};
+use super::world::run::Handler;
 use super::{Api, Client};
 use crate::plain::{IntoKeys, Mapping, Shared};
 

@@ -16,18 +16,18 @@ use super::{Api, Client};
 use crate::plain::{Reader, Stop, Wait};
 
 /// The readers of a controller's caches, by the type of their objects.
-pub(crate) type Readers = BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>;
+pub(super) type Readers = BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
 /// What a handler has at hand in one pass. Cheap to clone.
 pub struct Context<K>(Arc<Pass<K>>);
 
 /// One pass.
-pub(crate) struct Pass<K> {
-    pub(crate) client: Client,
-    pub(crate) resource_type: Arc<ResourceType>,
-    pub(crate) key: ResourceKey,
-    pub(crate) object: Arc<K>,
-    pub(crate) readers: Arc<Readers>,
+pub(super) struct Pass<K> {
+    pub(super) client: Client,
+    pub(super) resource_type: Arc<ResourceType>,
+    pub(super) key: ResourceKey,
+    pub(super) object: Arc<K>,
+    pub(super) readers: Arc<Readers>,
 }
 
 impl<K> Clone for Context<K> {
@@ -44,7 +44,7 @@ impl<K> fmt::Debug for Context<K> {
 
 #[dual]
 impl<K: Resource> Context<K> {
-    pub(crate) fn new(pass: Pass<K>) -> Self {
+    pub(super) fn new(pass: Pass<K>) -> Self {
         Self(Arc::new(pass))
     }
 

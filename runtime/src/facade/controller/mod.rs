@@ -3,6 +3,7 @@
 mod builder;
 mod context;
 mod handle;
+mod runs;
 mod source;
 mod startup;
 mod task;
@@ -12,6 +13,6 @@ use super::{Api, Client, world};
 pub use builder::Controller;
 pub(crate) use builder::Started;
 pub use context::Context;
-pub(crate) use context::{Pass, Readers};
 pub use handle::ControllerHandle;
+pub(crate) use runs::Report;
 pub(crate) use task::Command;

@@ -8,11 +8,11 @@ use cloudcoil_core::{
 };
 
 use super::super::informer::AnyInformer;
+use super::runs::Runs;
 use super::startup::Startup;
 use super::world::driver::{Driver, Turn};
 use super::world::dual;
 use super::world::latch::Opener;
-use super::world::run::Runs;
 use crate::plain::{Shared, report};
 
 /// A running cache of a controller.
