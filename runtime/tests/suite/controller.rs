@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cloudcoil_core::Requests;
 use cloudcoil_runtime::{
-    Action, Api, Client, Context, Controller, Error, Patch, Resource, ResourceKey, Runtime as _, Stop, Wait,
+    Action, Api, Client, Context, Controller, Error, Patch, Resource, ResourceKey, ResourceType, Runtime as _, Scope,
+    Stop, Wait,
 };
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
@@ -392,17 +394,11 @@ fn no_handler_runs_before_all_caches_have_synced() {
     let maps = client.api::<ConfigMap>();
     let log = Log::default();
     let seen = log.clone();
-    let missing = cloudcoil_runtime::ResourceType::new(
-        "example.com",
-        "v1",
-        "Widget",
-        "widgets",
-        cloudcoil_runtime::Scope::Namespaced,
-    );
+    let missing = ResourceType::new("example.com", "v1", "Widget", "widgets", Scope::Namespaced);
     let controller = Controller::<ConfigMap>::new()
         .owns_with::<Secret>(move |informer| {
             informer.configure(move |config| {
-                config.watch.requests = cloudcoil_core::Requests::new(missing, Some("default"));
+                config.watch.requests = Requests::new(missing, Some("default"));
             })
         })
         .sync_timeout(30 * SECOND)
@@ -484,6 +480,35 @@ fn dropping_a_run_cancels_its_handlers() {
         drop(futures_util::future::select(run, limit).await);
         runtime.sleep(SECOND).await;
         assert_eq!((dropped.take().len(), cluster.watches()), (1, 0));
+    });
+}
+
+#[test]
+fn dropping_a_run_while_its_caches_sync_stops_them() {
+    let (runtime, cluster, client) = world();
+    let missing = ResourceType::new("example.com", "v1", "Widget", "widgets", Scope::Namespaced);
+    let controller = copier().owns_with::<Secret>(move |informer| {
+        informer.configure(move |config| config.watch.requests = Requests::new(missing, Some("default")))
+    });
+    runtime.run(async {
+        let run = Box::pin(controller.run(client.clone(), std::future::pending()));
+        let limit = runtime.sleep_until(runtime.now().mono + 5 * SECOND);
+        let unfinished = futures_util::future::select(run, limit).await;
+        assert_ne!(cluster.watches(), 0);
+        drop(unfinished);
+        runtime.sleep(SECOND).await;
+        assert_eq!(cluster.watches(), 0);
+    });
+}
+
+#[test]
+fn a_cache_that_cannot_be_set_up_stops_the_controller_and_says_why() {
+    let (runtime, cluster, client) = world();
+    let controller = copier().owns_with::<Secret>(|_| panic!("no such index"));
+    runtime.run(async {
+        let error = controller.start(client.clone()).unwrap().stopped().await.unwrap_err();
+        assert!(matches!(&error, Error::Stopped(why) if why.contains("no such index")), "{error}");
+        assert_eq!(cluster.watches(), 0);
     });
 }
 
