@@ -46,7 +46,10 @@ impl Startup {
         let Self { caches, ending } = self;
         match ending.ended().await {
             Ok(result) => result.map(|()| caches.0.take()),
-            Err(error) => Err(Error::Stopped(format!("a cache cannot be set up: {error}").into())),
+            Err(error) => {
+                halt(&caches.0.take()).await;
+                Err(Error::Stopped(format!("a cache cannot be set up: {error}").into()))
+            }
         }
     }
 
