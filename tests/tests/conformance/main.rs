@@ -76,5 +76,5 @@ impl Test {
     }
 }
 
-const THREADS: usize = 16;
+const THREADS: usize = 8;
 const REAL: &str = "::real::";

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use cloudcoil_apiserver::ApiServer;
 use cloudcoil_runtime::core::config::Config;
@@ -178,9 +179,9 @@ impl Stage {
         })
     }
 
-    /// A client of a server that answers by a script; it sends each request once.
+    /// A client of a server that answers by a script; it sends each request once, and has time even on a busy machine.
     pub(crate) fn play(&self, script: Script) -> Play {
-        self.play_with(script, &self.settings().once())
+        self.play_with(script, &self.settings().once().timeout(Duration::from_secs(150)))
     }
 
     /// A client with those settings of a server that answers by a script.

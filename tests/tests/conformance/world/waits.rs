@@ -122,5 +122,5 @@ impl<T> Drop for Flow<T> {
 }
 
 /// How long anything may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 const VIRTUAL_LIMIT: Duration = Duration::from_secs(4 * 60 * 60);
