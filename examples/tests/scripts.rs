@@ -1,7 +1,8 @@
-//! The scripts on plain threads, against the API server in memory: what they print, and how they end.
+//! The examples but for coil, against the API server in memory: what they print, and how they end.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use cloudcoil_apiserver::{ServerConfig, ServerHandle, serve};
 use cloudcoil_blocking::core::k8s_openapi::api::apps::v1::Deployment;
-use cloudcoil_blocking::core::k8s_openapi::api::core::v1::{Event, Pod};
+use cloudcoil_blocking::core::k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use cloudcoil_blocking::{Client, Connect as _, KnownResource, Patch};
 use serde_json::{Value, from_value, json};
 
@@ -166,6 +167,42 @@ fn a_rollout_is_waited_for_until_its_new_pods_are_available() {
     assert_eq!(rollout.end(), (vec!["web: rolled out".to_owned()], Some(0)));
     assert_eq!(cluster.start("rollout", &["none", "web", "web:2"]).end(), (Vec::new(), Some(1)));
     assert_eq!(cluster.start("rollout", &[]).end(), (Vec::new(), Some(2)));
+}
+
+/// What is printed of the operator's passes comes in any order.
+#[test]
+fn the_labeler_works_and_ends_on_every_runtime() {
+    let work = |runtime: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        let mut command = Command::new(program("labeler"));
+        command.args(["dev", "--runtime", runtime, "--kubeconfig"]).arg(&file);
+        let mut running = Running::new(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap());
+        let mut said = Vec::new();
+        let mut waiting = vec!["default/greeting is in step", "default/colors is in step"];
+        while !waiting.is_empty() {
+            let line = running.line();
+            waiting.retain(|pass| !line.ends_with(pass));
+            said.push(line);
+        }
+        let maps = Client::try_from_kubeconfig(&file).unwrap().api::<ConfigMap>();
+        let change = json!({"data": {"hello": "you"}});
+        maps.patch("greeting", Patch::Merge(change)).send().unwrap();
+        let shouted =
+            |map: &ConfigMap| map.data.as_ref().is_some_and(|data| data.get("hello").is_some_and(|it| it == "YOU"));
+        maps.wait_for("greeting-derived").when("shouted", shouted).timeout(PATIENCE).send().unwrap();
+        let sent = Command::new("kill").arg("-INT").arg(running.child.id().to_string()).status();
+        assert!(sent.unwrap().success());
+        let (rest, code) = running.end();
+        assert_eq!(code, Some(0), "{runtime}");
+        said.extend(rest);
+        said.retain(|line| !line.contains("http://") && !line.contains("KUBECONFIG"));
+        BTreeSet::from_iter(said)
+    };
+    let expected = work("tokio");
+    for runtime in ["async-std", "smol", "blocking"] {
+        assert_eq!(work(runtime), expected, "{runtime}");
+    }
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);

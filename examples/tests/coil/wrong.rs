@@ -1,5 +1,6 @@
 //! What goes wrong is told in the same words on every runtime.
 
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -244,4 +245,25 @@ fn requests_and_warnings_are_told_in_the_same_words() {
         said = said.replace("GET /api 200 \n", "").replace("GET /apis 200 \n", "");
         said
     });
+}
+
+/// Which request starts the program that both need, and how often it runs, is a matter of chance.
+#[test]
+fn what_credentials_take_is_told_in_the_same_words() {
+    let script = Script::tls();
+    let cluster = format!("insecure-skip-tls-verify: true, server: '{}'", script.url);
+    let fails = "command: sh, args: ['-c', 'exit 3']";
+    let user = format!("exec: {{apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, {fails}}}");
+    let said = same(|runtime| {
+        let home = home(runtime, &cluster, &user);
+        let ended = home.coil(&["get", "cm", "-v"]);
+        let told = told("get cm -v", &ended, &home, &script.url).replace("/apis ", "/api ");
+        let lines = told.lines().map(|line| line.trim_start_matches("--- ").split("failed in ").next().unwrap());
+        lines.collect::<BTreeSet<&str>>().into_iter().fold(String::new(), |said, line| said + line + "\n")
+    });
+    for part in
+        ["GET /api fetching credentials", "GET /api the credential program has ended", "GET /api no credentials"]
+    {
+        assert!(said.contains(part), "{said}");
+    }
 }

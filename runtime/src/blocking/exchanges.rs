@@ -50,9 +50,9 @@ impl<C: Send + 'static> Exchanges<C> {
         let (span, cancel) = (request_span(&request), Cancel::new());
         let (taken, credit) = channel();
         let worker = Worker { ticket, mail: self.mail.clone(), credit };
-        let (transport, its_cancel) = (self.transport.clone(), cancel.clone());
+        let (transport, its_cancel, within) = (self.transport.clone(), cancel.clone(), span.clone());
         let builder = thread::Builder::new().name("cloudcoil-request".into());
-        let thread = builder.spawn(move || worker.run(&*transport, request, &its_cancel));
+        let thread = builder.spawn(move || within.in_scope(|| worker.run(&*transport, request, &its_cancel)));
         if let Err(error) = &thread {
             let text = format!("the system refuses a thread: {error}");
             let result = Err(NetworkError::new(NetworkErrorKind::Request, text));

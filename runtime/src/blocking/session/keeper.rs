@@ -98,12 +98,18 @@ impl Keeper {
 
     fn step(self: &Arc<Self>, state: &mut State, input: Option<CredentialsInput>) {
         let mut out = Outbox::new();
+        if let Some(CredentialsInput::Ran { result, .. }) = &input {
+            tracing::debug!(?result, "the credential program has ended");
+        }
         state.deadline = state.credentials.step(self.clock.now(), input, &mut out);
         for output in out {
             match output {
                 CredentialsOutput::Grant { caller, grant } => drop(state.replies.insert(caller, Ok(Some(grant)))),
                 CredentialsOutput::Stand { caller } => drop(state.replies.insert(caller, Ok(None))),
-                CredentialsOutput::Refuse { caller, error } => drop(state.replies.insert(caller, Err(error))),
+                CredentialsOutput::Refuse { caller, error } => {
+                    tracing::debug!(%error, "no credentials");
+                    state.replies.insert(caller, Err(error));
+                }
                 CredentialsOutput::Read { ticket, path } => {
                     let system = self.system.clone();
                     let read = move |_: &Cancel| CredentialsInput::Read { ticket, result: system.read(path) };
@@ -138,7 +144,10 @@ impl Keeper {
     ) {
         let (keeper, cancel) = (self.clone(), Cancel::new());
         state.flight = Some((ticket, cancel.clone()));
+        // What is told of the work belongs to the request that wants it.
+        let request = tracing::Span::current();
         let fly = move || {
+            let _entered = request.enter();
             let input = work(&cancel);
             let mut state = keeper.state();
             state.flight.take_if(|(flying, _)| *flying == ticket);
