@@ -10,6 +10,7 @@
 //! # Ok::<(), cloudcoil_core::config::ConfigError>(())
 //! ```
 
+mod route;
 mod server;
 
 use std::error::Error as StdError;
@@ -30,6 +31,7 @@ use rustls::{
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
+pub use route::{Route, Step};
 pub use server::{Serving, subject};
 
 /// How a server that speaks one of `protocols`, named as in ALPN and the best first, is to be greeted, and told from an

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, mem};
 
-use cloudcoil_core::config::{Config, ConfigError, Proxy, ProxyScheme};
+use cloudcoil_core::config::{Config, ConfigError};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
+use cloudcoil_tls::{Route, Step};
 use http::{HeaderValue, Uri};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
@@ -21,99 +22,55 @@ use super::wire::{self, Wire, WireIo};
 
 /// Makes connections to one server.
 pub(super) struct Connector {
-    server: Address,
-    tls: Option<Tls>,
-    proxy: Option<Via>,
+    route: Route,
     /// What a proxy that forwards requests is told of the server, before the path.
     prefix: Option<String>,
 }
 
-type Tls = (Arc<ClientConfig>, ServerName<'static>);
-
-/// A host, without brackets, and a port.
-#[derive(Debug)]
-struct Address(String, u16);
-
-/// A proxy, and how to encrypt what is said to it.
-struct Via {
-    proxy: Proxy,
-    tls: Option<Tls>,
-}
-
 impl Connector {
     pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
-        let tls = match config.is_tls() {
-            true => {
-                let tls = cloudcoil_tls::client_config(&config.tls, &[b"http/1.1"])?;
-                Some((Arc::new(tls), cloudcoil_tls::server_name(config)?))
-            }
-            false => None,
-        };
-        let host = config.server.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let port = config.server.port_u16().unwrap_or_else(|| if tls.is_some() { 443 } else { 80 });
-        let proxy = config.proxy.as_ref().map(|proxy| Via::new(proxy, config)).transpose()?;
-        let prefix = forwarding(config).and_then(|_| Some(format!("http://{}", config.server.authority()?)));
-        Ok(Self { server: Address(host, port), tls, proxy, prefix })
+        let route = Route::new(config, &[b"http/1.1"])?;
+        let prefix = route.forwarding().and_then(|_| Some(format!("http://{}", config.server.authority()?)));
+        Ok(Self { route, prefix })
+    }
+
+    /// See [`Route::forwarding`].
+    pub(super) fn forwarding(&self) -> Option<Option<HeaderValue>> {
+        self.route.forwarding()
     }
 
     fn connect(&self) -> Result<Link, NetworkError> {
-        let (wire, stream) = match &self.proxy {
-            None => self.server.dial()?,
-            Some(via) => self.through(via)?,
-        };
-        let stream = match &self.tls {
-            None => stream,
-            Some(tls) => encrypt(&wire, tls, stream)?,
-        };
-        let (is_tls, prefix) = (self.tls.is_some(), self.prefix.clone());
+        let steps = self.route.steps()?;
+        let (wire, mut stream) = dial(self.route.address()).map_err(|error| self.route.about(error))?;
+        for step in steps {
+            let is_proxys = step.is_proxys();
+            let about = |error| if is_proxys { self.route.about(error) } else { error };
+            match step {
+                Step::Encrypt { config, name, .. } => {
+                    stream = encrypt(&wire, config, name, stream).map_err(about)?;
+                }
+                Step::Speak(handshake) => {
+                    let spoken = wire.within(Route::PATIENCE, || speak(&mut *stream, handshake));
+                    spoken.map_err(|error| about(connect_failure(&error)))??;
+                }
+            }
+        }
+        let (is_tls, prefix) = (self.route.is_tls(), self.prefix.clone());
         Ok(Link { stream, wire, is_tls, prefix, is_at_head: true, buffers: LazyBuffers::new(INPUT, OUTPUT) })
     }
-
-    /// A connection to the server through its proxy, or one to the proxy if that forwards requests.
-    fn through(&self, via: &Via) -> Result<(Arc<Wire>, Stream), NetworkError> {
-        let about = |error: NetworkError| NetworkError::new(error.kind, format!("{:?}: {}", via.proxy, error.message));
-        let Address(host, port) = &self.server;
-        let (wire, mut stream) = Address(via.proxy.host.clone(), via.proxy.port).dial().map_err(about)?;
-        if let Some(tls) = &via.tls {
-            stream = encrypt(&wire, tls, stream).map_err(about)?;
-        }
-        if self.prefix.is_none() {
-            let handshake = ProxyHandshake::new(&via.proxy, host, *port)?;
-            let spoken = wire.within(TIMEOUT, || speak(&mut *stream, handshake));
-            spoken.map_err(|error| about(connect_failure(&error)))??;
-        }
-        Ok((wire, stream))
-    }
 }
 
-impl Via {
-    fn new(proxy: &Proxy, config: &Config) -> Result<Self, ConfigError> {
-        let tls = match proxy.scheme {
-            ProxyScheme::Https => {
-                let problem = "its host has no valid name";
-                let name = ServerName::try_from(proxy.host.clone())
-                    .map_err(|_| ConfigError::InvalidProxy { origin: "the proxy".into(), problem })?;
-                Some((Arc::new(cloudcoil_tls::proxy_config(&config.tls)?), name))
-            }
-            ProxyScheme::Http | ProxyScheme::Socks5 | ProxyScheme::Socks5h => None,
-        };
-        Ok(Self { proxy: proxy.clone(), tls })
-    }
-}
-
-impl Address {
-    /// Tries the addresses of the host one after the other.
-    fn dial(&self) -> Result<(Arc<Wire>, Stream), NetworkError> {
-        let addresses = (&*self.0, self.1).to_socket_addrs().map_err(|error| connect_failure(&error))?;
-        let mut last = None;
-        for address in addresses {
-            match TcpStream::connect_timeout(&address, TIMEOUT) {
-                Ok(tcp) => return prepare(tcp).map_err(|error| connect_failure(&error)),
-                Err(error) => last = Some(connect_failure(&error)),
-            }
+/// Tries the addresses of a host one after the other.
+fn dial(host: (&str, u16)) -> Result<(Arc<Wire>, Stream), NetworkError> {
+    let addresses = host.to_socket_addrs().map_err(|error| connect_failure(&error))?;
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, Route::PATIENCE) {
+            Ok(tcp) => return prepare(tcp).map_err(|error| connect_failure(&error)),
+            Err(error) => last = Some(connect_failure(&error)),
         }
-        Err(last.unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, "the host's name has no address")))
     }
+    Err(last.unwrap_or_else(|| NetworkError::new(NetworkErrorKind::Connect, "the host's name has no address")))
 }
 
 /// From here on the connection can be closed by the `Cancel` of the request that it is for.
@@ -126,23 +83,22 @@ fn prepare(tcp: TcpStream) -> io::Result<(Arc<Wire>, Stream)> {
     Ok((wire.clone(), Box::new(WireIo(wire))))
 }
 
-/// Whether requests are to be handed to a proxy as they are, and with which header; see [`Proxy::forwards`].
-pub(super) fn forwarding(config: &Config) -> Option<Option<HeaderValue>> {
-    let proxy = config.proxy.as_ref().filter(|proxy| proxy.forwards(&config.server))?;
-    Some(proxy.authorization())
-}
-
 /// Shakes hands; later reads take as long as they take.
-fn encrypt(wire: &Wire, (config, name): &Tls, stream: Stream) -> Result<Stream, NetworkError> {
+fn encrypt(
+    wire: &Wire,
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+    stream: Stream,
+) -> Result<Stream, NetworkError> {
     let shake = || {
-        let connection = ClientConnection::new(config.clone(), name.clone()).map_err(io::Error::other)?;
+        let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
         let mut tls = StreamOwned::new(connection, stream);
         while tls.conn.is_handshaking() {
             tls.conn.complete_io(&mut tls.sock)?;
         }
         Ok(tls)
     };
-    let shaken = wire.within(TIMEOUT, shake).flatten();
+    let shaken = wire.within(Route::PATIENCE, shake).flatten();
     shaken.map(|tls| Box::new(tls) as Stream).map_err(|error| cloudcoil_tls::handshake_failure(&error))
 }
 
@@ -168,7 +124,7 @@ fn speak(stream: &mut dyn Io, mut handshake: ProxyHandshake) -> Result<(), Netwo
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("Connector").field("address", &self.route.address()).finish_non_exhaustive()
     }
 }
 
@@ -283,8 +239,6 @@ impl fmt::Debug for Link {
     }
 }
 
-/// For each of the TCP connection, to each address, the TLS handshake and the words with a proxy.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection is silent before the system looks whether the other side is still there.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 /// The head of an answer must fit in, with room for one byte more.

@@ -11,7 +11,7 @@ use cloudcoil_core::http1::Flaw;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use ureq::Agent;
 
-use super::connector::{Connector, INPUT, Unresolved, forwarding};
+use super::connector::{Connector, INPUT, Unresolved};
 use super::failure::{body_failure, exchange_failure};
 use super::wire::lending;
 use crate::{Body, Cancel};
@@ -38,8 +38,10 @@ impl Connections {
             .max_idle_connections_per_host(IDLE)
             .max_idle_age(IDLE_AGE)
             .build();
-        let agent = Agent::with_parts(settings, Connector::new(config)?, Unresolved);
-        Ok(Self { agent, authorization: forwarding(config).flatten() })
+        let connector = Connector::new(config)?;
+        let authorization = connector.forwarding().flatten();
+        let agent = Agent::with_parts(settings, connector, Unresolved);
+        Ok(Self { agent, authorization })
     }
 
     /// The server may close a connection just when it is used again. A read is then repeated, once.

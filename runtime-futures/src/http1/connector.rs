@@ -1,14 +1,13 @@
-//! Connections: TCP, and TLS over it.
+//! Connections: TCP, and what is to be done on it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use cloudcoil_core::config::{Config, ConfigError, Identity, Proxy, ProxyScheme};
+use cloudcoil_core::config::{Config, ConfigError, Identity};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::Runtime;
+use cloudcoil_tls::{Route, Step};
 use futures_rustls::TlsConnector;
-use futures_rustls::pki_types::ServerName;
 use futures_util::future::{Either, select};
 use futures_util::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use http::HeaderValue;
@@ -19,21 +18,10 @@ use super::{Dial, Io};
 
 /// Makes connections to one server, with one client certificate.
 pub(crate) struct Connector {
-    host: String,
-    port: u16,
+    route: Route,
     dial: Arc<dyn Dial>,
     config: Config,
     identity: Option<Arc<Identity>>,
-    tls: Option<Tls>,
-    proxy: Option<Via>,
-}
-
-type Tls = (TlsConnector, ServerName<'static>);
-
-/// A proxy, and the encryption of what is said to it.
-struct Via {
-    proxy: Proxy,
-    tls: Option<Tls>,
 }
 
 impl Connector {
@@ -52,81 +40,37 @@ impl Connector {
 
     fn made(mut config: Config, dial: Arc<dyn Dial>, identity: Option<Arc<Identity>>) -> Result<Self, ConfigError> {
         config.tls.identity = identity.as_deref().cloned();
-        let tls = match config.is_tls() {
-            true => {
-                let tls = cloudcoil_tls::client_config(&config.tls, &[b"http/1.1"])?;
-                Some((TlsConnector::from(Arc::new(tls)), cloudcoil_tls::server_name(&config)?))
-            }
-            false => None,
-        };
-        let host = config.server.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let port = config.server.port_u16().unwrap_or_else(|| if config.is_tls() { 443 } else { 80 });
-        let proxy = config.proxy.as_ref().map(|proxy| Via::new(proxy, &config)).transpose()?;
-        Ok(Self { host, port, dial, config, identity, tls, proxy })
+        let route = Route::new(&config, &[b"http/1.1"])?;
+        Ok(Self { route, dial, config, identity })
     }
 
-    /// Whether requests are to be handed to a proxy as they are, and with which header; see [`Proxy::forwards`].
+    /// See [`Route::forwarding`].
     pub(crate) fn forwarding(&self) -> Option<Option<HeaderValue>> {
-        let via = self.proxy.as_ref().filter(|via| via.proxy.forwards(&self.config.server))?;
-        Some(via.proxy.authorization())
+        self.route.forwarding()
     }
 
     pub(crate) async fn connect(&self, runtime: &dyn Runtime) -> Result<Connection, NetworkError> {
-        let stream = match &self.proxy {
-            None => self.dial(runtime, &self.host, self.port).await?,
-            Some(via) => self.through(runtime, via).await?,
-        };
-        let Some(tls) = &self.tls else { return Ok(Connection::new(stream)) };
-        Ok(Connection::new(encrypt(runtime, tls, stream).await?))
-    }
-
-    async fn dial(&self, runtime: &dyn Runtime, host: &str, port: u16) -> Result<Box<dyn Io>, NetworkError> {
-        let dialled = self.dial.dial(host.to_owned(), port);
-        within(runtime, NetworkErrorKind::Connect, dialled).await?.map_err(|error| connect_failure(&error))
-    }
-
-    /// A connection to the server through its proxy, or one to the proxy if that forwards requests.
-    async fn through(&self, runtime: &dyn Runtime, via: &Via) -> Result<Box<dyn Io>, NetworkError> {
-        let about = |error: NetworkError| NetworkError::new(error.kind, format!("{:?}: {}", via.proxy, error.message));
-        let mut stream = self.dial(runtime, &via.proxy.host, via.proxy.port).await.map_err(about)?;
-        if let Some(tls) = &via.tls {
-            stream = encrypt(runtime, tls, stream).await.map_err(about)?;
+        let steps = self.route.steps()?;
+        let (host, port) = self.route.address();
+        let dialled = within(runtime, self.dial.dial(host.to_owned(), port)).await;
+        let dialled = dialled.and_then(|dialled| dialled.map_err(|error| connect_failure(&error)));
+        let mut stream = dialled.map_err(|error| self.route.about(error))?;
+        for step in steps {
+            let is_proxys = step.is_proxys();
+            let about = |error| if is_proxys { self.route.about(error) } else { error };
+            stream = match step {
+                Step::Encrypt { config, name, .. } => {
+                    let shaken = within(runtime, TlsConnector::from(config).connect(name, stream)).await;
+                    let shaken = shaken.and_then(|tls| tls.map_err(|error| cloudcoil_tls::handshake_failure(&error)));
+                    Box::new(shaken.map_err(about)?)
+                }
+                Step::Speak(handshake) => {
+                    within(runtime, Box::pin(speak(stream, handshake))).await.map_err(about)??
+                }
+            };
         }
-        if via.proxy.forwards(&self.config.server) {
-            return Ok(stream);
-        }
-        let handshake = ProxyHandshake::new(&via.proxy, self.config.server.host().unwrap_or_default(), self.port)?;
-        let spoken = Box::pin(speak(stream, handshake));
-        within(runtime, NetworkErrorKind::Connect, spoken).await.map_err(about)?
+        Ok(Connection::new(stream))
     }
-}
-
-impl Via {
-    fn new(proxy: &Proxy, config: &Config) -> Result<Self, ConfigError> {
-        let tls = match proxy.scheme {
-            ProxyScheme::Https => {
-                let name = ServerName::try_from(proxy.host.clone()).map_err(|_| ConfigError::InvalidProxy {
-                    origin: "the proxy".into(),
-                    problem: "its host has no valid name",
-                })?;
-                Some((TlsConnector::from(Arc::new(cloudcoil_tls::proxy_config(&config.tls)?)), name))
-            }
-            ProxyScheme::Http | ProxyScheme::Socks5 | ProxyScheme::Socks5h => None,
-        };
-        Ok(Self { proxy: proxy.clone(), tls })
-    }
-}
-
-async fn encrypt(
-    runtime: &dyn Runtime,
-    (connector, name): &Tls,
-    stream: Box<dyn Io>,
-) -> Result<Box<dyn Io>, NetworkError> {
-    let handshake = connector.connect(name.clone(), stream);
-    let tls = within(runtime, NetworkErrorKind::Connect, handshake)
-        .await?
-        .map_err(|error| cloudcoil_tls::handshake_failure(&error))?;
-    Ok(Box::new(tls))
 }
 
 async fn speak(mut stream: Box<dyn Io>, mut handshake: ProxyHandshake) -> Result<Box<dyn Io>, NetworkError> {
@@ -153,16 +97,11 @@ async fn speak(mut stream: Box<dyn Io>, mut handshake: ProxyHandshake) -> Result
 }
 
 /// Gives a step of connecting its time, and no more.
-async fn within<T>(
-    runtime: &dyn Runtime,
-    kind: NetworkErrorKind,
-    step: impl Future<Output = T> + Send + Unpin,
-) -> Result<T, NetworkError> {
-    match select(step, runtime.sleep_until(runtime.now().mono + TIMEOUT)).await {
+async fn within<T>(runtime: &dyn Runtime, step: impl Future<Output = T> + Send + Unpin) -> Result<T, NetworkError> {
+    match select(step, runtime.sleep_until(runtime.now().mono + Route::PATIENCE)).await {
         Either::Left((value, _)) => Ok(value),
-        Either::Right(((), _)) => Err(NetworkError::new(kind, format!("nothing happened for {TIMEOUT:?}"))),
+        Either::Right(((), _)) => {
+            Err(NetworkError::new(NetworkErrorKind::Connect, format!("nothing happened for {:?}", Route::PATIENCE)))
+        }
     }
 }
-
-/// For each of the TCP connection, the TLS handshake and the words with a proxy.
-const TIMEOUT: Duration = Duration::from_secs(10);
