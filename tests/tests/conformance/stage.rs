@@ -47,6 +47,8 @@ impl On {
     pub(crate) const ANY: Self = Self::at(&[Place::Tcp, Place::Tls, Place::Real, Place::Simulated]);
     /// The API server in memory, to which the scenario does something; or a script.
     pub(crate) const MEMORY: Self = Self::at(&[Place::Tcp, Place::Tls, Place::Simulated]);
+    /// The API server in memory, for what is much work and is the same with TLS.
+    pub(crate) const PLAIN: Self = Self::at(&[Place::Tcp, Place::Simulated]);
     /// A script.
     pub(crate) const SCRIPT: Self = Self::MEMORY;
     /// What cannot be in virtual time, as it has to do with connections, and is the same with TLS.

@@ -16,7 +16,7 @@ scenarios! {
         a_hundred_watches_leave_room_for_calls,
         a_hundred_calls_at_once,
     }
-    MEMORY {
+    PLAIN {
         pages_show_one_moment_while_a_thousand_objects_change,
         a_hundred_informers_at_once,
     }

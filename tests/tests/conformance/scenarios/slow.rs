@@ -187,7 +187,7 @@ fn a_server_that_does_not_read_is_given_up(stage: &Stage) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let config = config_of(&format!("http://{}", listener.local_addr().unwrap()), None);
     let world = stage.executor().connect(&config, &stage.settings().timeout(LIMIT)).unwrap();
-    assert_eq!(world.fail(maps().create(map("a", &"x".repeat(30_000_000)))), Error::TimedOut(LIMIT));
+    assert_eq!(world.fail(maps().create(map("a", &"x".repeat(15_000_000)))), Error::TimedOut(LIMIT));
 }
 
 fn a_server_that_resets_at_once_is_a_lost_connection(stage: &Stage) {
