@@ -269,6 +269,7 @@ impl Followers {
     }
 
     /// Ends every stream.
+    #[cfg(feature = "listen")]
     pub(crate) fn close_all(&mut self, out: &mut Outbox<HttpEvent>) {
         self.close(|_| true, out);
     }
