@@ -6,8 +6,7 @@ use std::time::Duration;
 use cloudcoil_dual::asynchronous as dual;
 use cloudcoil_runtime as facade;
 use cloudcoil_runtime::core::config::Config;
-use cloudcoil_runtime::core::manifest::ManifestOutcome;
-use cloudcoil_runtime::{Awaited, Change, Client, Error, List, ManifestRequest, Unstructured, WaitRequest, WatchEvent};
+use cloudcoil_runtime::{Change, Client, Error, Unstructured, WatchEvent};
 use futures_util::future::{FutureExt as _, abortable, ready};
 use futures_util::stream::{self, Stream, StreamExt as _};
 
@@ -16,18 +15,6 @@ use super::{Flow, Informing, Operating, Settings, Waits, World};
 
 #[path = "perform.rs"]
 mod perform;
-
-async fn objects(list: List<Unstructured>) -> Vec<Result<Unstructured, Error>> {
-    list.stream().collect().await
-}
-
-async fn waited(wait: WaitRequest<Unstructured>) -> Result<Awaited<Unstructured>, Error> {
-    wait.send().await
-}
-
-async fn outcomes(request: ManifestRequest) -> Vec<ManifestOutcome> {
-    request.send().await.outcomes
-}
 
 pub(super) fn on_tokio(config: &Config, settings: &Settings) -> Result<Box<dyn World>, Error> {
     let _inside = TOKIO.enter();

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use cloudcoil_runtime::ResourceList;
 use cloudcoil_runtime::core::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use cloudcoil_runtime::core::manifest;
-use cloudcoil_runtime::{Error, Resource, ResourceList, Stop, Unstructured, Wait};
 use serde_json::{Value, json};
 
-use super::facade::{Api, Client, Context, Controller, Informer, List, Watch};
-use super::{dual, objects, outcomes, waited};
+use super::dual;
+use super::facade::prelude::*;
+use super::facade::{List, Watch};
 use crate::world::op::{Follow, Op, Operator, Other, Part, Place, Read, Reply, Until, Verb, With, Write};
 
 /// Sets what is there to be set.
@@ -57,9 +58,11 @@ async fn read(api: Api<Unstructured>, verb: Read, with: With) -> Result<Reply, E
         Read::List => Reply::List(Box::new(list(&api, &with).send().await?)),
         Read::Page => Reply::List(Box::new(list(&api, &with).page().await?)),
         Read::Objects => {
-            let read: Result<Vec<_>, _> = objects(list(&api, &with)).await.into_iter().collect();
+            let mut stream = list(&api, &with).stream();
             let mut list = ResourceList::default();
-            list.items = read?;
+            while let Some(object) = stream.try_next().await? {
+                list.items.push(object);
+            }
             Reply::List(Box::new(list))
         }
         Read::ListMetadata => Reply::List(Box::new(list(&api, &with).metadata().send().await?)),
@@ -132,7 +135,7 @@ async fn other(api: Api<Unstructured>, verb: Other, with: With) -> Result<Reply,
                 Until::Deleted => wait.deleted(),
                 Until::Condition(condition) => wait.condition(condition),
             };
-            Reply::Text(waited(wait).await?.predicate)
+            Reply::Text(wait.send().await?.predicate)
         }
         Other::FindType(name) => {
             let found = client.discovery().find(&name).await?.resource_type;
@@ -151,7 +154,7 @@ async fn other(api: Api<Unstructured>, verb: Other, with: With) -> Result<Reply,
                 true => manifests.delete(),
                 false => manifests.apply(with.manager.unwrap_or_default()),
             };
-            Reply::Outcomes(outcomes(set!(request, with, [dry_run force] [])).await)
+            Reply::Outcomes(set!(request, with, [dry_run force] []).send().await.outcomes)
         }
     })
 }

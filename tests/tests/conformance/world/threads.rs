@@ -5,13 +5,10 @@ use std::thread;
 use std::time::Duration;
 
 use cloudcoil_blocking as facade;
-use cloudcoil_blocking::{
-    Awaited, Client, Connect as _, Error, List, ManifestRequest, Unstructured, WaitRequest, WatchEvent,
-};
+use cloudcoil_blocking::{Client, Connect as _, Error, Unstructured, WatchEvent};
 use cloudcoil_dual::blocking as dual;
 use cloudcoil_runtime::Change;
 use cloudcoil_runtime::core::config::Config;
-use cloudcoil_runtime::core::manifest::ManifestOutcome;
 
 use super::op::{Follow, Op, Operator, Part, Reply, Verb};
 use super::{Flow, Informing, Operating, Settings, Waits, World};
@@ -19,18 +16,6 @@ use super::{Flow, Informing, Operating, Settings, Waits, World};
 #[path = "perform.rs"]
 #[expect(clippy::duplicate_mod, reason = "the same words for both worlds")]
 mod perform;
-
-fn objects(list: List<Unstructured>) -> Vec<Result<Unstructured, Error>> {
-    list.into_iter().collect()
-}
-
-fn waited(wait: WaitRequest<Unstructured>) -> Result<Awaited<Unstructured>, Error> {
-    wait.wait()
-}
-
-fn outcomes(request: ManifestRequest) -> Vec<ManifestOutcome> {
-    request.send().outcomes
-}
 
 pub(super) fn connect(config: &Config, settings: &Settings) -> Result<Box<dyn World>, Error> {
     Ok(Threads { client: Client::try_from_config(config)? }.with(settings))
