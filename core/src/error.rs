@@ -241,7 +241,7 @@ pub fn root<'a>(error: &'a (dyn StdError + 'static)) -> &'a (dyn StdError + 'sta
 
 /// The network's failure to carry a request or an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{kind}: {message}{}", Attempts(*attempts))]
+#[error("{}{kind}: {message}{}", Of(server.as_deref()), Attempts(*attempts))]
 #[non_exhaustive]
 pub struct NetworkError {
     /// At which point it failed.
@@ -250,6 +250,8 @@ pub struct NetworkError {
     pub message: Box<str>,
     /// How many times the request was tried; this is the failure of the last.
     pub attempts: u32,
+    /// Which server could not be reached, or was lost: its host and port, such as `10.0.0.1:6443`, and the proxy on the way to it.
+    pub server: Option<Box<str>>,
     /// What it is about, when it is no failure of the network at all.
     credentials: Option<Box<CredentialsError>>,
 }
@@ -257,7 +259,7 @@ pub struct NetworkError {
 impl NetworkError {
     /// A failure at `kind`, as the transport words it.
     pub fn new(kind: NetworkErrorKind, message: impl Into<Box<str>>) -> Self {
-        Self { kind, message: message.into(), attempts: 1, credentials: None }
+        Self { kind, message: message.into(), attempts: 1, server: None, credentials: None }
     }
 
     /// The same, as that of the last of so many attempts.
@@ -265,9 +267,22 @@ impl NetworkError {
         Self { attempts, ..self }
     }
 
+    /// The same, as that of the way to a server.
+    pub(crate) fn of(self, server: Box<str>) -> Self {
+        Self { server: Some(server), ..self }
+    }
+
     /// An exchange that ended in order, and answered nothing.
     pub(crate) fn no_answer() -> Self {
         Self::new(NetworkErrorKind::Protocol, "the exchange ended before the head of an answer")
+    }
+}
+
+struct Of<'a>(Option<&'a str>);
+
+impl fmt::Display for Of<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |server| write!(f, "{server}: "))
     }
 }
 

@@ -13,6 +13,8 @@ use crate::gzip::Gunzip;
 #[derive(Clone, Debug)]
 pub struct Target {
     server: Uri,
+    /// What failures call it.
+    name: Box<str>,
     impersonation: Vec<(HeaderName, HeaderValue)>,
     is_compressed: bool,
 }
@@ -27,7 +29,8 @@ impl Target {
             origin: "impersonation".into(),
             problem: "no user, or a name or value with characters that cannot be sent",
         })?;
-        Ok(Self { server: config.server.clone(), impersonation, is_compressed: !config.disable_compression })
+        let (server, is_compressed) = (config.server.clone(), !config.disable_compression);
+        Ok(Self { name: name(config).into(), server, impersonation, is_compressed })
     }
 
     /// A request that is ready to be sent with whatever credentials there are.
@@ -52,6 +55,27 @@ impl Target {
         }
         let is_own = headers.contains_key(header::AUTHORIZATION);
         Ok(Outgoing { may_replay: !is_own, is_own, is_plain_wanted: !takes_any && is_whole, request })
+    }
+
+    /// The same failure, naming this server where the way to it is at fault.
+    ///
+    /// ```
+    /// use cloudcoil_core::config::Config;
+    /// use cloudcoil_core::{NetworkError, NetworkErrorKind, Target};
+    ///
+    /// let target = Target::new(&Config::new("https://10.0.0.1:6443/k8s")?)?;
+    /// let error = target.blame(NetworkError::new(NetworkErrorKind::Connect, "connection refused"));
+    /// assert_eq!(error.to_string(), "10.0.0.1:6443: cannot connect: connection refused");
+    /// # Ok::<(), cloudcoil_core::config::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub fn blame(&self, error: NetworkError) -> NetworkError {
+        match error.kind {
+            NetworkErrorKind::Request | NetworkErrorKind::Credentials => error,
+            NetworkErrorKind::Connect | NetworkErrorKind::Tls | NetworkErrorKind::Lost | NetworkErrorKind::Protocol => {
+                error.of(self.name.clone())
+            }
+        }
     }
 
     fn join(&self, uri: &Uri) -> Result<Uri, NetworkError> {
@@ -120,6 +144,16 @@ impl Outgoing {
     }
 }
 
+/// The host and port of the server, and the proxy on the way to it.
+fn name(config: &Config) -> String {
+    let usual = if config.is_tls() { 443 } else { 80 };
+    let port = config.server.port_u16().unwrap_or(usual);
+    let server = format!("{}:{port}", config.server.host().unwrap_or_default());
+    let Some(proxy) = &config.proxy else { return server };
+    let host = if proxy.host.contains(':') { format!("[{}]", proxy.host) } else { proxy.host.clone() };
+    format!("{server} through the proxy {}://{host}:{}", proxy.scheme.as_str(), proxy.port)
+}
+
 const USER_AGENT: &str = concat!("cloudcoil/", env!("CARGO_PKG_VERSION"));
 
 #[cfg(test)]
@@ -149,6 +183,21 @@ mod tests {
         let mut config = Config::new(server).unwrap();
         config.auth = Auth::bearer(b"abc").unwrap();
         config
+    }
+
+    #[test]
+    fn failures_of_the_way_to_a_server_name_it_and_no_secret() {
+        let named = |server: &str, proxy: Option<&str>, kind| {
+            let mut config = Config::new(server).unwrap();
+            config.proxy = proxy.map(|proxy| crate::config::Proxy::parse(proxy).unwrap());
+            Target::new(&config).unwrap().blame(NetworkError::new(kind, "why")).to_string()
+        };
+        use NetworkErrorKind::{Connect, Lost, Request, Tls};
+        assert_eq!(named("http://a", None, Connect), "a:80: cannot connect: why");
+        assert_eq!(named("https://[fd00::1]/k8s", None, Tls), "[fd00::1]:443: TLS handshake failed: why");
+        assert_eq!(named("https://a:1", None, Request), "cannot send: why");
+        let through = "a:1 through the proxy http://[fd00::2]:3128: connection lost: why";
+        assert_eq!(named("https://a:1", Some("http://me:hunter2@[fd00::2]:3128"), Lost), through);
     }
 
     #[test]

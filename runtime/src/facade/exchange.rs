@@ -1,5 +1,7 @@
 //! From a machine's request to the answer of a server.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cloudcoil_core::{NetworkError, Target};
 use http::{Request, Response};
@@ -10,14 +12,15 @@ use super::world::{Body, dual};
 /// Sends a request with all that its target wants, and once more with better credentials if it is rejected and there are any.
 #[dual]
 pub(crate) async fn exchange(
-    target: &Target,
+    target: &Arc<Target>,
     courier: &Courier,
     request: Request<Bytes>,
 ) -> Result<Response<Body>, NetworkError> {
     let mut outgoing = target.outgoing(request)?;
     let mut grant = courier.ask(None).await?.expect("only a rejection can stand");
     loop {
-        let response = courier.carry(outgoing.with(&grant), grant.identity.clone()).await?;
+        let response = courier.carry(outgoing.with(&grant), grant.identity.clone()).await;
+        let response = response.map_err(|error| target.blame(error))?;
         if outgoing.is_rejected(response.status())
             && let Some(better) = courier.ask(Some(grant.generation)).await?
         {
@@ -26,10 +29,7 @@ pub(crate) async fn exchange(
             continue;
         }
         let (mut head, body) = response.into_parts();
-        let body = match outgoing.decompression(&mut head.headers) {
-            Some(gunzip) => plain::body(body, gunzip),
-            None => body,
-        };
-        return Ok(Response::from_parts(head, body));
+        let gunzip = outgoing.decompression(&mut head.headers);
+        return Ok(Response::from_parts(head, plain::body(body, gunzip, target.clone())));
     }
 }

@@ -1,17 +1,22 @@
 //! Compressed bodies, made plain as they are read.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use cloudcoil_core::{Gunzip, NetworkError};
-use futures_util::{Stream, StreamExt as _};
+use cloudcoil_core::{Gunzip, NetworkError, Target};
+use futures_util::{Stream, StreamExt as _, TryStreamExt as _};
 
 use crate::Body;
 
-/// The plain body.
-pub(crate) fn body(compressed: Body, gunzip: Gunzip) -> Body {
-    Box::pin(Plain { compressed: Some(compressed), gunzip })
+/// The body as machines are to see it: plain, and with failures that name the server.
+pub(crate) fn body(body: Body, gunzip: Option<Gunzip>, target: Arc<Target>) -> Body {
+    let body = match gunzip {
+        Some(gunzip) => Box::pin(Plain { compressed: Some(body), gunzip }),
+        None => body,
+    };
+    Box::pin(body.map_err(move |error| target.blame(error)))
 }
 
 struct Plain {

@@ -1,13 +1,19 @@
 //! Compressed bodies, made plain as they are read.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use cloudcoil_core::{Gunzip, NetworkError};
+use cloudcoil_core::{Gunzip, NetworkError, Target};
 
 use crate::blocking::Body;
 
-/// The plain body.
-pub(crate) fn body(compressed: Body, gunzip: Gunzip) -> Body {
-    Box::new(Plain { compressed: Some(compressed), gunzip })
+/// The body as machines are to see it: plain, and with failures that name the server.
+pub(crate) fn body(body: Body, gunzip: Option<Gunzip>, target: Arc<Target>) -> Body {
+    let body = match gunzip {
+        Some(gunzip) => Box::new(Plain { compressed: Some(body), gunzip }),
+        None => body,
+    };
+    Box::new(body.map(move |piece| piece.map_err(|error| target.blame(error))))
 }
 
 struct Plain {

@@ -7,7 +7,7 @@ use std::thread;
 
 use bytes::Bytes;
 use cloudcoil_runtime::core::NetworkErrorKind;
-use cloudcoil_runtime::core::config::{Config, Identity, Pem, Secret};
+use cloudcoil_runtime::core::config::{Config, Identity, Pem, Proxy, Secret};
 use cloudcoil_runtime::{Error, RetryPolicy};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
 use rustls::pki_types::PrivateKeyDer;
@@ -41,6 +41,7 @@ scenarios! {
         a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not,
         an_answer_before_the_end_of_the_request_is_heard,
         an_address_may_be_ipv6,
+        failures_name_the_server_and_the_proxy,
         an_unknown_authority_is_refused,
         certificates_are_checked_for_names,
         certificates_are_checked_for_their_time,
@@ -179,6 +180,22 @@ fn a_server_that_is_not_there_is_a_failure_to_connect(stage: &Stage) {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = stage.client_of(nobody).fail(maps().get("a"));
     assert!(matches!(&error, Error::Network(error) if error.kind == NetworkErrorKind::Connect), "{error:?}");
+    assert!(error.to_string().starts_with(&format!("{nobody}: cannot connect: ")), "{error}");
+}
+
+fn failures_name_the_server_and_the_proxy(stage: &Stage) {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut config = config_of("http://10.0.0.1:8080", None);
+    config.proxy = Some(Proxy::parse(&format!("http://me:secret@{nobody}")).unwrap());
+    let world = stage.executor().connect(&config, &stage.settings().once()).unwrap();
+    let error = world.fail(maps().get("a")).to_string();
+    let named = format!("10.0.0.1:8080 through the proxy http://{nobody}: cannot connect: ");
+    assert!(error.starts_with(&named), "{error}");
+    // In the head, and in the midst of the body.
+    for answer in [Answer::raw([]), Answer::json(&stored("a", 5)).broken_off_at(20)] {
+        let error = stage.play(in_order([answer])).fail(maps().get("a")).to_string();
+        assert!(error.starts_with("127.0.0.1:") && error.contains(": connection lost: "), "{error}");
+    }
 }
 
 /// An answer with the object `a`, as bytes.
