@@ -10,9 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use cloudcoil_runtime::Body;
 use cloudcoil_runtime::core::NetworkError;
-use cloudcoil_runtime::core::http1::Flaw;
+use cloudcoil_runtime::core::http1::{Flaw, may_repeat};
 use futures_util::{FutureExt as _, Stream};
-use http::{Method, Request, Response, StatusCode, Uri, header};
+use http::{Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
@@ -72,9 +72,7 @@ impl Pool {
         let mut is_repeated = false;
         loop {
             let (mut link, is_new) = self.link().await?;
-            // The server may close a connection just when it is used again. A read can then be repeated.
-            let may_repeat = !is_repeated && !is_new && matches!(link, Link::Own(_)) && request.method() == Method::GET;
-            let repetition = may_repeat.then(|| request.clone());
+            let repetition = (!is_repeated && matches!(link, Link::Own(_))).then(|| request.clone());
             match link.send(request, forwarding.is_some()).await {
                 Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                     return Err(Flaw::Switched.into());
@@ -87,11 +85,11 @@ impl Pool {
                         self.forget(&link);
                         request = unsent;
                     }
-                    (_, Some(again)) => {
+                    (_, repetition) => {
+                        let error = exchange_failure(error.error());
+                        request = repetition.filter(|again| may_repeat(again.method(), is_new, &error)).ok_or(error)?;
                         is_repeated = true;
-                        request = again;
                     }
-                    _ => return Err(exchange_failure(error.error())),
                 },
             }
         }

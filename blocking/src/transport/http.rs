@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::NetworkError;
-use cloudcoil_core::NetworkErrorKind;
 use cloudcoil_core::config::{Config, ConfigError};
-use cloudcoil_core::http1::Flaw;
+use cloudcoil_core::http1::{Flaw, may_repeat};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use ureq::Agent;
 
@@ -44,17 +43,16 @@ impl Connections {
         Ok(Self { agent, authorization })
     }
 
-    /// The server may close a connection just when it is used again. A read is then repeated, once.
+    /// Sends, and if [`may_repeat`] says so, once more.
     pub(crate) fn send(&self, mut request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
         if let Some(authorization) = &self.authorization {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
-        let repetition = (request.method() == Method::GET).then(|| request.clone());
-        match (self.attempt(request, cancel), repetition) {
-            ((Err(error), false), Some(again)) if error.kind == NetworkErrorKind::Lost && !cancel.is_cancelled() => {
-                self.attempt(again, cancel).0
+        match self.attempt(request.clone(), cancel) {
+            (Err(error), is_new) if may_repeat(request.method(), is_new, &error) && !cancel.is_cancelled() => {
+                self.attempt(request, cancel).0
             }
-            ((result, _), _) => result,
+            (result, _) => result,
         }
     }
 

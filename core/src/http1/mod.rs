@@ -203,6 +203,25 @@ pub fn encode_forwarded(request: &Request<Bytes>) -> Result<Vec<u8>, NetworkErro
     encode_to(request, &request.uri().to_string())
 }
 
+/// Whether a request that failed so may be sent once more, on a new connection.
+///
+/// A server may close a connection just when it is used again. So what only reads is repeated, once, if its connection was used
+/// before (not `is_new`) and is lost. A server that has said anything else has taken the request, and is not asked again.
+///
+/// ```
+/// use cloudcoil_core::NetworkError;
+/// use cloudcoil_core::http1::{Flaw, may_repeat};
+/// use http::Method;
+///
+/// let lost = NetworkError::from(Flaw::CutShort);
+/// assert!(may_repeat(&Method::GET, false, &lost));
+/// assert!(!may_repeat(&Method::POST, false, &lost) && !may_repeat(&Method::GET, true, &lost));
+/// assert!(!may_repeat(&Method::GET, false, &Flaw::Head.into()));
+/// ```
+pub fn may_repeat(method: &Method, is_new: bool, error: &NetworkError) -> bool {
+    *method == Method::GET && !is_new && error.kind == NetworkErrorKind::Lost
+}
+
 fn encode_to(request: &Request<Bytes>, target: &str) -> Result<Vec<u8>, NetworkError> {
     let (method, uri, headers, body) = (request.method(), request.uri(), request.headers(), request.body());
     let host = uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());

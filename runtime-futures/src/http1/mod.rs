@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_core::config::{Config, ConfigError, Identity};
-use cloudcoil_core::http1::{Part, encode, encode_forwarded};
+use cloudcoil_core::http1::{Part, encode, encode_forwarded, may_repeat};
 use cloudcoil_core::{NetworkError, NetworkErrorKind, Time};
 use cloudcoil_runtime::{Body, Carrier, Runtime};
 use futures_util::future::BoxFuture;
@@ -80,11 +80,8 @@ impl Http1 {
         };
         let (mut connection, is_new) = self.connection(&connector).await?;
         let mut answered = ask(&mut connection, &bytes, request.method()).await;
-        // The server may close a connection just when it is used again. A read is then repeated, once.
         if let Err(error) = &answered
-            && error.kind == NetworkErrorKind::Lost
-            && !is_new
-            && *request.method() == Method::GET
+            && may_repeat(request.method(), is_new, error)
         {
             connection = connector.connect(&*self.shared.runtime).await?;
             answered = ask(&mut connection, &bytes, request.method()).await;

@@ -39,6 +39,7 @@ scenarios! {
         a_server_that_is_not_there_is_a_failure_to_connect,
         an_idle_connection_that_the_server_has_closed_is_not_used,
         a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not,
+        a_read_is_not_repeated_when_its_connection_answers_nonsense,
         an_answer_before_the_end_of_the_request_is_heard,
         an_address_may_be_ipv6,
         failures_name_the_server_and_the_proxy,
@@ -242,6 +243,24 @@ fn a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not(sta
     let seen: Vec<_> = told.try_iter().collect();
     let seen: Vec<_> = seen.iter().map(|(number, method)| (*number, method.as_str())).collect();
     assert_eq!(seen, [(0, "GET"), (0, "GET"), (1, "GET"), (1, "POST")]);
+}
+
+fn a_read_is_not_repeated_when_its_connection_answers_nonsense(stage: &Stage) {
+    let (tell, told) = mpsc::channel();
+    let address = listen(move |number, mut stream| {
+        for answer in [bytes(), b"nonsense\r\n\r\n".to_vec()] {
+            let Some(seen) = request(number, &mut stream)? else { return Ok(()) };
+            tell.send((number, seen.method)).map_err(std::io::Error::other)?;
+            stream.write_all(&answer)?;
+        }
+        Ok(())
+    });
+    let world = stage.client_of(address);
+    world.must(maps().get("a"));
+    let error = world.fail(maps().get("a"));
+    assert!(is_malformed(&error), "{error:?}");
+    let seen: Vec<_> = told.try_iter().collect();
+    assert_eq!(seen.len(), 2, "a server that has answered is not asked again: {seen:?}");
 }
 
 fn an_answer_before_the_end_of_the_request_is_heard(stage: &Stage) {
