@@ -1,4 +1,4 @@
-//! Files that could hold up whoever reads them are refused, on every adapter alike.
+//! Files without an end are refused, and pipes read, on every adapter alike.
 #![cfg(unix)]
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn on_tokio(source: ConfigSource) -> Result<Config, Error> {
 }
 
 #[test]
-fn a_kubeconfig_that_is_no_file_or_has_no_end_is_refused_by_name() {
+fn a_kubeconfig_that_has_no_end_is_refused_by_name_and_one_from_a_pipe_is_read() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let (pipe, large) = (folder.path().join("pipe"), folder.path().join("large"));
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("there is a mkfifo");
@@ -31,13 +31,25 @@ fn a_kubeconfig_that_is_no_file_or_has_no_end_is_refused_by_name() {
     file.set_len(cloudcoil_runtime::MAX_FILE + 1).expect("it takes no room");
     for (adapter, load) in ADAPTERS {
         for (path, why) in [
-            (pipe.as_path(), "not a regular file"),
-            (Path::new("/dev/zero"), "not a regular file"),
-            (folder.path(), "not a regular file"),
+            (Path::new("/dev/zero"), "larger than 10 MiB"),
+            (folder.path(), "directory"),
             (&large, "larger than 10 MiB"),
         ] {
             let error = load(ConfigSource::from_kubeconfig(path)).expect_err("it is no kubeconfig").to_string();
             assert!(error.contains(why) && error.contains(&path.display().to_string()), "{adapter}: {error}");
         }
+        let writing = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::write(pipe, KUBECONFIG)
+        });
+        let config = load(ConfigSource::from_kubeconfig(&pipe)).expect("it is a kubeconfig");
+        assert_eq!(config.namespace, "piped", "{adapter}");
+        writing.join().expect("it does not panic").expect("it is read to its end");
     }
 }
+
+const KUBECONFIG: &str = "
+current-context: a
+clusters: [{name: a, cluster: {server: 'http://localhost'}}]
+contexts: [{name: a, context: {cluster: a, namespace: piped}}]
+";
