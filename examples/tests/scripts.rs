@@ -2,6 +2,10 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests may unwrap where tests may")]
 
+// Examples are built as programs, so what of them has tests is tested here.
+#[path = "../labeler/arguments.rs"]
+mod arguments;
+
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
