@@ -37,7 +37,7 @@ pub(super) fn event(event: &HttpEvent) -> Entry {
             let closed = Entry::new("Closed").ticket(*ticket);
             match result {
                 Ok(()) => closed,
-                Err(error) => failure(closed, &Error::Network(error.clone())),
+                Err(error) => failure(closed, &Error::from(error.clone())),
             }
         }
     }

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::call::{Call, CallInput, RetryPolicy};
+use crate::credentials::{CredentialsError, CredentialsProblem};
 use crate::error::{Error, NetworkError, NetworkErrorKind};
 use crate::exchange::{HttpEffect, HttpEvent};
 use crate::list_watch::{ListWatch, WatchConfig, WatchInput, WatchOutput};
@@ -179,6 +180,17 @@ fn no_secret_is_shown() {
         shown.contains("POST /api/v1/secrets?fieldManager=me&token=... content-type: application/json, 7 bytes"),
         "{shown}"
     );
+}
+
+#[test]
+fn what_a_credential_program_says_is_not_shown() {
+    let problem = CredentialsProblem::NotFound { hint: format!("token={HIDDEN}").into() };
+    let failed = NetworkError::from(CredentialsError::new("users[a].user.exec in /k", "ctl", problem));
+    let mut call = call(get("/api/v1/pods"));
+    let ticket = ticket(&call);
+    call.step(Some(CallInput::Http(HttpEvent::Closed { ticket, result: Err(failed) })));
+    let shown = format!("{}{:#?}", call.trace, call.trace.lines());
+    assert!(shown.contains("Closed #1") && !shown.contains(HIDDEN), "{shown}");
 }
 
 #[test]
