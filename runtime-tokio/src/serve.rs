@@ -124,7 +124,9 @@ async fn serve_http2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, c
         // A connection that breaks is the client's affair.
         Either::Left(_) => return,
         Either::Right((Either::Left(_), _)) => limits.arrival,
-        Either::Right((Either::Right(_), _)) => limits.transfer + limits.handler + limits.reply,
+        Either::Right((Either::Right(_), _)) => {
+            limits.transfer.saturating_add(limits.handler).saturating_add(limits.reply)
+        }
     };
     served.as_mut().graceful_shutdown();
     // A client that says no goodbye, or takes nothing in, is not waited for.
@@ -184,7 +186,10 @@ async fn request_of(connection: &Connection, request: Request<Incoming>) -> Resu
         None => return Err(too_slow()),
     };
     let host = head.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
-    head.headers.extend(host.map(|host| (HOST, host)));
+    // What the client says besides does not count (RFC 9113, section 8.3.1).
+    if let Some(host) = host {
+        head.headers.insert(HOST, host);
+    }
     head.uri = head.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
     Ok(Request::from_parts(head, body))
 }

@@ -103,7 +103,8 @@ impl RequestDecoder {
     /// Whether there is a beginning of a request whose [end](RequestPart::End) was not reached. To be asked when
     /// [`part`](Self::part) has no more to say.
     pub fn has_begun(&self) -> bool {
-        !matches!(&self.state, State::AwaitingHead { head } if head.is_empty() && self.input.is_empty())
+        // Half an empty line is none of a request.
+        !matches!(&self.state, State::AwaitingHead { head } if matches!(&head[..], b"" | b"\r") && self.input.is_empty())
     }
 
     /// The next part; `None` until more is received.

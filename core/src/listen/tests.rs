@@ -341,6 +341,20 @@ fn a_head_that_drips_in_is_cut_off_however_it_drips() {
 }
 
 #[test]
+fn empty_lines_keep_no_connection() {
+    let mut run = Run::new();
+    run.receive("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    run.answer(Response::new(Bytes::new()));
+    let _ = run.sent();
+    let left = run.left();
+    for half in ["\r", "\n", "\r", "\n", "\r"] {
+        run.wait(SECOND);
+        run.receive(half);
+    }
+    assert_eq!(run.left(), left - 5 * SECOND);
+}
+
+#[test]
 fn a_body_that_drips_in_is_cut_off_however_it_drips() {
     let mut run = Run::new();
     run.receive("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n");
