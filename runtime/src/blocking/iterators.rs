@@ -73,15 +73,6 @@ fallible! {
     TableStream [] => TableEvent;
 }
 
-/// What loops over a [`List`] go through.
-pub type Objects<K> = ListStream<K>;
-
-/// What loops over a [`Watch`] go through.
-pub type WatchIter<K> = WatchStream<K>;
-
-/// What loops over a [`ManifestRequest`] go through.
-pub type ManifestIter = ManifestStream;
-
 impl<K: Resource> IntoIterator for List<K> {
     type Item = Result<K, Error>;
     type IntoIter = ListStream<K>;

@@ -41,7 +41,7 @@ use cloudcoil_dual::blocking as dual;
 pub use cancel::Cancel;
 pub use clock::Clock;
 pub use facade::*;
-pub use iterators::{ListStream, ManifestIter, ManifestStream, Objects, TableStream, WatchIter, WatchStream};
+pub use iterators::{ListStream, ManifestStream, TableStream, WatchStream};
 pub use logs::{LogBytes, LogText};
 pub use ports::{Body, Carrier, System, Transport};
 pub use session::Session;

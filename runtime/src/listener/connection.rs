@@ -161,8 +161,7 @@ impl Connection {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         request.extensions_mut().insert(self.peer.clone());
         let handled = AssertUnwindSafe(async { (self.handler)(request).await }).catch_unwind().await;
-        let say = |panic: &_| tracing::error!("the handler of {method} {path} has panicked: {}", message(panic));
-        handled.inspect_err(|panic| say(&**panic)).ok()
+        handled.inspect_err(|panic| report(&method, &path, &**panic)).ok()
     }
 }
 

@@ -101,8 +101,9 @@ pub(crate) struct Stage {
     executor: Option<Executor>,
     pub(crate) place: Place,
     pub(crate) namespace: String,
-    server: OnceCell<Server>,
+    // Goes before its server.
     world: OnceCell<Box<dyn World>>,
+    server: OnceCell<Server>,
 }
 
 enum Server {
@@ -207,12 +208,5 @@ impl Stage {
     /// A client with a configuration of its own; it sends each request once.
     pub(crate) fn connect(&self, config: &Config) -> Box<dyn World> {
         self.executor().connect(config, &self.settings().once()).expect("the configuration is good")
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        // The real control plane has no controllers that would remove the namespace; it goes with the control plane.
-        drop(self.world.take());
     }
 }

@@ -1,7 +1,6 @@
 //! What listeners do.
 
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cloudcoil_apiserver::Tls as Authority;
@@ -84,7 +83,7 @@ pub(crate) fn a_handler_that_panics_is_answered_for_and_the_rest_goes_on<W: Worl
 
 pub(crate) fn what_could_be_read_in_two_ways_is_refused<W: World>() {
     let server = W::listen(local(), echo()).unwrap();
-    let (begun, smuggled) = (Instant::now(), "0\r\n\r\nGET /admin HTTP/1.1\r\nHost: a\r\n\r\n");
+    let smuggled = "0\r\n\r\nGET /admin HTTP/1.1\r\nHost: a\r\n\r\n";
     for head in [
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
@@ -100,11 +99,7 @@ pub(crate) fn what_could_be_read_in_two_ways_is_refused<W: World>() {
         let said = raw.answer();
         assert!(matches!(said.status, 400 | 501) && said.closes() && raw.has_ended(), "{head:?}: {said:?}");
     }
-    assert!(begun.elapsed() < 6 * LINGER, "nobody waits for the end of what was refused");
 }
-
-/// How long a server keeps a connection for what the client is still sending.
-const LINGER: Duration = Duration::from_secs(1);
 
 pub(crate) fn a_certificate_is_replaced_while_connections_are_open<W: World>() {
     let (old, new) = (Authority::generate(&[]).unwrap(), Authority::generate(&[]).unwrap());

@@ -23,6 +23,11 @@ fn an_api_server_asks_a_webhook_on_async_std() {
 }
 
 #[test]
+fn an_api_server_asks_a_webhook_on_smol() {
+    asks::<worlds::Smol>("an_api_server_asks_a_webhook_on_smol", Version::HTTP_11);
+}
+
+#[test]
 fn an_api_server_asks_a_webhook_on_threads() {
     asks::<worlds::Threads>("an_api_server_asks_a_webhook_on_threads", Version::HTTP_11);
 }
