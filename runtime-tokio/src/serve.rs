@@ -23,7 +23,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::TokioRuntime;
@@ -110,7 +110,8 @@ async fn serve_http2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, c
     let connection = Arc::new(connection);
     let (open, opened) = watch::channel(0_usize);
     let (answering, open) = (connection.clone(), Arc::new(open));
-    let service = service_fn(move |request| answered(answering.clone(), open.clone(), request));
+    let room = Arc::new(Semaphore::new(BODIES * blocks(limits.body as u64) as usize));
+    let service = service_fn(move |request| answered(answering.clone(), open.clone(), room.clone(), request));
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -149,6 +150,7 @@ async fn idle(mut open: watch::Receiver<usize>, first: Duration, later: Duration
 async fn answered(
     connection: Arc<Connection>,
     open: Arc<watch::Sender<usize>>,
+    room: Arc<Semaphore>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     struct Open(Arc<watch::Sender<usize>>);
@@ -160,13 +162,24 @@ async fn answered(
     open.send_modify(|open| *open += 1);
     let _open = Open(open);
     let method = request.method().clone();
-    let response = match request_of(&connection, request).await {
-        Ok(request) => connection.answer(request).await,
-        Err(refusal) => refusal,
+    let limits = connection.limits();
+    let length = request.body().size_hint().exact().unwrap_or(limits.body as u64).min(limits.body as u64);
+    let response = match connection.within(limits.transfer, room.acquire_many(blocks(length))).await {
+        // Its room is given back when it is answered.
+        Some(_room) => match request_of(&connection, request).await {
+            Ok(request) => connection.answer(request).await,
+            Err(refusal) => refusal,
+        },
+        None => too_slow(),
     };
     // These announce an answer, and are none.
     let response = if response.status().is_informational() { panicked() } else { response };
     Ok(fit(response, &method).map(Full::new))
+}
+
+/// How much room a body takes.
+fn blocks(length: u64) -> u32 {
+    u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX).max(1)
 }
 
 /// The request as HTTP/1.1 has it, with its body; or what is answered if that does not come.
@@ -199,6 +212,9 @@ const PIECE: usize = 16 << 10;
 
 /// How often a silent connection of HTTP/2 is asked whether it lives, and how long it may take to say so.
 const ALIVE: Duration = Duration::from_secs(30);
+
+/// How many of the largest bodies are held at once for a connection of HTTP/2; what does not fit waits.
+const BODIES: usize = 4;
 
 /// How many requests may be open at once on a connection of HTTP/2.
 const STREAMS: u32 = 100;

@@ -97,6 +97,19 @@ fn many_requests_share_a_connection() {
 }
 
 #[test]
+fn large_bodies_wait_for_room_and_are_all_taken() {
+    let limits = ListenLimits { connections: 1, body: 100_000, ..ListenLimits::default() };
+    over_http2(limits, odd(), |client, handle| async move {
+        let _open = handle;
+        client.api::<ConfigMap>().get("a").await.unwrap();
+        let (maps, large) = (client.api::<ConfigMap>(), map(90_000));
+        for answer in join_all((0..30).map(|_| async { maps.create(&large).await })).await {
+            assert!(answer.is_ok(), "{answer:?}");
+        }
+    });
+}
+
+#[test]
 fn a_connection_without_requests_is_closed_after_a_while() {
     let authority = Authority::generate(&[]).unwrap();
     let limits = ListenLimits { arrival: Duration::from_millis(100), ..ListenLimits::default() };
