@@ -40,6 +40,10 @@ impl Connector {
     }
 
     fn connect(&self) -> Result<Link, NetworkError> {
+        // Whoever has given up may wait for this thread, and dialling cannot be cut short.
+        if wire::is_given_up() {
+            return Err(NetworkError::new(NetworkErrorKind::Connect, "given up before there was a connection"));
+        }
         let steps = self.route.steps()?;
         let (wire, mut stream) = dial(self.route.address()).map_err(|error| self.route.about(error))?;
         for step in steps {
@@ -179,6 +183,15 @@ impl Link {
         self.stream.write_all(rest)?;
         self.stream.flush()
     }
+
+    fn is_silent(&mut self) -> bool {
+        if self.wire.tcp().set_nonblocking(true).is_err() {
+            return false;
+        }
+        let silent =
+            matches!(receive(&mut *self.stream, &mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        silent && self.wire.tcp().set_nonblocking(false).is_ok()
+    }
 }
 
 fn receive(stream: &mut dyn Io, buffer: &mut [u8]) -> io::Result<usize> {
@@ -210,12 +223,11 @@ impl ureq::unversioned::transport::Transport for Link {
     fn is_open(&mut self) -> bool {
         wire::lend(&self.wire);
         self.is_at_head = true;
-        if self.wire.tcp().set_nonblocking(true).is_err() {
-            return false;
+        let is_open = self.is_silent();
+        if !is_open {
+            wire::withdraw();
         }
-        let silent =
-            matches!(receive(&mut *self.stream, &mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
-        silent && self.wire.tcp().set_nonblocking(false).is_ok()
+        is_open
     }
 
     fn is_tls(&self) -> bool {

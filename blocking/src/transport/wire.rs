@@ -111,6 +111,8 @@ thread_local! {
 
 /// Whatever connection ureq uses in `send` is closed by `cancel`. Answers also whether it was made for this.
 pub(super) fn lending<T>(cancel: &Cancel, send: impl FnOnce() -> T) -> (T, bool) {
+    // What an attempt before was lent is not used any more: closing it would wake nobody.
+    cancel.forget();
     CURRENT.set(Some(Current { cancel: cancel.clone(), connected: false }));
     let sent = send();
     (sent, CURRENT.take().is_some_and(|current| current.connected))
@@ -123,6 +125,20 @@ pub(super) fn lend(wire: &Arc<Wire>) {
             wire.lend(&current.cancel);
         }
     });
+}
+
+/// The connection that was lent is not going to be used: until the next one is there, nothing can be closed.
+pub(super) fn withdraw() {
+    CURRENT.with_borrow(|current| {
+        if let Some(current) = current {
+            current.cancel.forget();
+        }
+    });
+}
+
+/// Nobody wants the answer any more.
+pub(super) fn is_given_up() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|current| current.cancel.is_cancelled()))
 }
 
 /// A connection is new.

@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
@@ -202,6 +203,45 @@ fn an_exchange_that_is_over_cannot_close_the_connection_that_another_uses() {
         go.send(()).unwrap();
         assert_eq!(fetching.join().unwrap().unwrap().concat(), b"hello");
     });
+}
+
+#[test]
+fn a_request_that_dials_again_has_no_connection_that_could_be_closed() {
+    let (gone, is_gone) = mpsc::channel();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let transport = UreqTransport::new(&config(listener.local_addr().unwrap())).unwrap();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        read_head(&mut stream);
+        write(&mut stream, HELLO);
+        drop((stream, listener));
+        gone.send(()).unwrap();
+    });
+    let cancel = Cancel::new();
+    let body = transport.send(request(Method::GET), &cancel).unwrap().into_body();
+    assert_eq!(body.collect::<Result<Vec<_>, _>>().unwrap().concat(), b"hello");
+    is_gone.recv().unwrap();
+    // The connection that is kept is tried first.
+    let cancel = Cancel::new();
+    let refused = transport.send(request(Method::GET), &cancel).err().unwrap();
+    assert_eq!(refused.kind, NetworkErrorKind::Connect);
+    assert!(!cancel.cancel(), "a connection that is not used any more");
+    // What is left of an attempt before.
+    let cancel = Cancel::new();
+    cancel.on_cancel(|| ());
+    assert!(transport.send(request(Method::GET), &cancel).is_err());
+    assert!(!cancel.cancel(), "what was lent before");
+}
+
+#[test]
+fn a_request_that_was_given_up_makes_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let transport = UreqTransport::new(&config(listener.local_addr().unwrap())).unwrap();
+    let cancel = Cancel::new();
+    cancel.cancel();
+    assert!(transport.send(request(Method::GET), &cancel).is_err());
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 #[test]
