@@ -13,7 +13,7 @@ use bytes::Bytes;
 use cloudcoil_runtime::blocking::Clock;
 use cloudcoil_runtime::core::config::ConfigError;
 use cloudcoil_runtime::core::listen::{
-    ListenConfig, ListenError, ListenLimits, Peer, ServerConnection, ServerInput, ServerOutput, ServerTls,
+    ListenConfig, ListenError, ListenLimits, Peer, ServerConnection, ServerInput, ServerOutput, ServerTls, overdue,
 };
 use cloudcoil_runtime::core::machine::{Deadline, Machine as _, Outbox, Ticket};
 use cloudcoil_runtime::core::{Now, Time};
@@ -23,7 +23,8 @@ use http::{Request, Response};
 use rustls::StreamOwned;
 
 /// Answers requests, each on a thread of its own. The body is whole, and the [`Peer`] is among the extensions. It may panic, which
-/// is answered 500; when its time is up, what it answers later is not sent.
+/// is answered 500; when its time is up, what it answers later is not sent. It runs on to its end all the same, and counts
+/// until then: while as many run as there may be connections, further requests are answered 503 at once.
 pub type RequestHandler = Arc<dyn Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync>;
 
 /// Listens at an address, and has every request handled; each connection has a thread of its own.
@@ -97,7 +98,18 @@ impl ListenHandle {
             .unwrap_or_else(PoisonError::into_inner);
         drop(state);
         self.shared.close();
-        drop(self.shared.changed.wait_while(self.shared.state(), is_open).unwrap_or_else(PoisonError::into_inner));
+        loop {
+            let waited = self.shared.changed.wait_timeout_while(self.shared.state(), AGAIN, is_open);
+            let (state, timed) = waited.unwrap_or_else(PoisonError::into_inner);
+            let is_listening = state.is_listening;
+            drop(state);
+            match timed.timed_out() {
+                false => return,
+                // It could not be woken before, such as for want of a descriptor.
+                true if is_listening => wake(self.address),
+                true => {}
+            }
+        }
     }
 }
 
@@ -128,6 +140,8 @@ struct State {
     is_stopping: bool,
     accepted: u64,
     open: BTreeMap<u64, Open>,
+    /// How many handlers run, those among them that nobody waits for any more.
+    handling: usize,
 }
 
 /// A connection, as others see it.
@@ -140,7 +154,7 @@ struct Open {
 
 impl Default for State {
     fn default() -> Self {
-        Self { is_listening: true, is_stopping: false, accepted: 0, open: BTreeMap::new() }
+        Self { is_listening: true, is_stopping: false, accepted: 0, open: BTreeMap::new(), handling: 0 }
     }
 }
 
@@ -201,13 +215,7 @@ impl Shared {
         }
         drop(state);
         self.changed.notify_all();
-        // The thread that accepts is blocked until somebody connects.
-        let host = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
-        };
-        let _ = TcpStream::connect_timeout(&SocketAddr::new(host, address.port()), Duration::from_secs(1));
+        wake(address);
     }
 
     /// Closes whatever is open.
@@ -225,6 +233,37 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that accepts is blocked until somebody connects.
+fn wake(mut address: SocketAddr) {
+    // What else there is to an address, such as the scope of one that is local to a link, stays.
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    let _ = TcpStream::connect_timeout(&address, Duration::from_secs(1));
+}
+
+/// A handler that runs.
+struct Handling(Arc<Shared>);
+
+impl Handling {
+    /// `None` if there are too many already.
+    fn begin(shared: &Arc<Shared>) -> Option<Self> {
+        let mut state = shared.state();
+        (state.handling < shared.limits.connections.max(1)).then(|| {
+            state.handling += 1;
+            Self(shared.clone())
+        })
+    }
+}
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        self.0.state().handling -= 1;
     }
 }
 
@@ -356,11 +395,16 @@ impl Connection {
     }
 
     fn handle(&self, ticket: Ticket, mut request: Request<Bytes>, until: Time) -> Came {
+        let Some(running) = Handling::begin(&self.closing.shared) else {
+            return Came::Input(ServerInput::Answered { ticket, response: overdue() });
+        };
         request.extensions_mut().insert(self.peer.clone());
         let (handler, answer) = (self.closing.shared.handler.clone(), self.letters.clone());
         let handling = move || {
             let (method, path) = (request.method().clone(), request.uri().path().to_owned());
             let handled = catch_unwind(AssertUnwindSafe(|| handler(request)));
+            // Before the answer, as the next request may come right after it.
+            drop(running);
             // Nobody may be waiting any more.
             let _ = answer
                 .send(Letter::Handled(ticket, handled.inspect_err(|panic| report(&method, &path, &**panic)).ok()));
@@ -491,6 +535,9 @@ impl Write for Timed {
 
 /// How many bytes are received at once, at the most.
 const PIECE: usize = 16 << 10;
+
+/// How long the thread that accepts has to end, until it is woken once more.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// How long nothing is accepted after that has failed.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -6,6 +6,7 @@ mod controller;
 mod credentials;
 mod http1;
 mod informer;
+mod listener;
 mod more_verbs;
 mod proxy;
 mod server;

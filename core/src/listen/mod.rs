@@ -83,7 +83,9 @@ pub struct ListenLimits {
     pub arrival: Duration,
     /// How long a body may take to come, 30 seconds; one that takes longer is answered 408.
     pub transfer: Duration,
-    /// How long the handler may take, 30 seconds. If it takes longer it is given up, and 503 is answered.
+    /// How long the handler may take, 30 seconds. If it takes longer it is given up, and 503 is answered. A handler on a thread
+    /// cannot be ended, and counts until it ends: while as many run as there may be `connections`, further requests are
+    /// answered 503 at once.
     pub handler: Duration,
     /// How long the client may take to take in an answer, 30 seconds.
     pub reply: Duration,
