@@ -1,5 +1,6 @@
 //! The HTTP exchanges that a machine has in flight, each on a thread of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -9,7 +10,7 @@ use tracing::Span;
 
 use super::driver::Letter;
 use super::{Cancel, Client, Clock, Transport};
-use crate::plain::{Warnings, report_request, request_span};
+use crate::plain::{Warnings, message, report_request, request_span};
 
 /// Sends requests and has their answers brought to a driver; dropping it gives up every exchange, and waits for their threads,
 /// except for those that are still connecting.
@@ -52,7 +53,8 @@ impl<C: Send + 'static> Exchanges<C> {
         let worker = Worker { ticket, mail: self.mail.clone(), credit };
         let (transport, its_cancel, within) = (self.transport.clone(), cancel.clone(), span.clone());
         let builder = thread::Builder::new().name("cloudcoil-request".into());
-        let thread = builder.spawn(move || within.in_scope(|| worker.run(&*transport, request, &its_cancel)));
+        let thread =
+            builder.spawn(move || worker.run(&within, |worker| worker.carry(&*transport, request, &its_cancel)));
         if let Err(error) = &thread {
             let text = format!("the system refuses a thread: {error}");
             let result = Err(NetworkError::new(NetworkErrorKind::Request, text));
@@ -102,10 +104,9 @@ impl Drop for Exchange {
     }
 }
 
+/// What a panic has said was told already.
 fn join(thread: Option<JoinHandle<()>>) {
-    if let Some(Err(panic)) = thread.map(JoinHandle::join) {
-        std::panic::resume_unwind(panic);
-    }
+    let _ = thread.map(JoinHandle::join);
 }
 
 /// The thread of an exchange.
@@ -119,11 +120,17 @@ struct Worker<C> {
 struct GivenUp;
 
 impl<C> Worker<C> {
-    fn run(self, transport: &dyn Transport, request: HttpRequest, cancel: &Cancel) {
+    /// Whatever becomes of it, the exchange is closed: a panic of the transport, or of what listens to the span, is a failure like
+    /// others.
+    fn run(self, span: &Span, carry: impl FnOnce(&Self) -> Result<Result<(), NetworkError>, GivenUp>) {
         let ticket = self.ticket;
-        let result = match self.carry(transport, request, cancel) {
-            Ok(result) => result,
-            Err(GivenUp) => return,
+        let result = match catch_unwind(AssertUnwindSafe(|| span.in_scope(|| carry(&self)))) {
+            Ok(Ok(result)) => result,
+            Ok(Err(GivenUp)) => return,
+            Err(panic) => {
+                let text = format!("the transport has panicked: {}", message(&*panic));
+                Err(NetworkError::new(NetworkErrorKind::Lost, text))
+            }
         };
         let _ = self.tell(HttpEvent::Closed { ticket, result });
     }
@@ -152,5 +159,45 @@ impl<C> Worker<C> {
 
     fn tell(&self, event: HttpEvent) -> Result<(), GivenUp> {
         self.mail.send(Letter::Http(event)).map_err(|_| GivenUp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use bytes::Bytes;
+    use cloudcoil_core::{Error, RetryPolicy};
+    use http::{Request, Response};
+
+    use super::*;
+    use crate::blocking::Body;
+
+    enum Panicking {
+        Head,
+        Body,
+    }
+
+    impl Transport for Panicking {
+        fn send(&self, _: Request<Bytes>, _: &Cancel) -> Result<Response<Body>, NetworkError> {
+            match self {
+                Self::Head => panic!("no head"),
+                Self::Body => Ok(Response::new(Box::new(iter::from_fn(|| panic!("no body"))))),
+            }
+        }
+    }
+
+    #[test]
+    fn a_transport_that_panics_has_lost_the_exchange() {
+        for (transport, said) in [(Panicking::Head, "no head"), (Panicking::Body, "no body")] {
+            let client = Client::new(Arc::new(transport)).with_retry(RetryPolicy::OFF).with_timeout(None);
+            match client.request(Request::get("/x").body(Bytes::new()).unwrap()) {
+                Err(Error::Network(error)) => {
+                    assert_eq!(error.kind, NetworkErrorKind::Lost);
+                    assert!(error.to_string().contains(&format!("the transport has panicked: {said}")), "{error}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

@@ -37,7 +37,8 @@ impl Discovery {
         drop(known);
         let mut landing = Landing { client: self.client(), result: None };
         let result = ask(self.client(), previous);
-        landing.result = Some(result.clone());
+        // That this one was given up is nothing to those who wait: one of them asks anew.
+        landing.result = Some(result.clone()).filter(|result| !matches!(result, Err(Error::Cancelled)));
         Flight { number, result, is_own: true }
     }
 }
@@ -57,5 +58,40 @@ impl Drop for Landing<'_> {
         known.under_way.is_under_way = false;
         known.under_way.result = self.result.take();
         known.under_way.landed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use bytes::Bytes;
+    use cloudcoil_core::{NetworkError, NetworkErrorKind};
+    use http::{Request, Response};
+
+    use super::super::group::Group;
+    use super::super::{Body, Cancel, Transport};
+    use super::*;
+
+    /// Says nothing.
+    struct Mute;
+
+    impl Transport for Mute {
+        fn send(&self, _: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
+            let (give_up, given_up) = mpsc::channel::<()>();
+            cancel.on_cancel(move || drop(give_up));
+            let _ = given_up.recv();
+            Err(NetworkError::new(NetworkErrorKind::Lost, "given up"))
+        }
+    }
+
+    #[test]
+    fn those_who_wait_are_not_told_that_the_one_that_asks_was_given_up() {
+        let (client, group) = (Client::new(Arc::new(Mute)), Group::default());
+        group.cancel();
+        let discovery = client.clone().grouped(Some(group)).discovery();
+        assert!(matches!(discovery.catalog(), Err(Error::Cancelled)));
+        let known = lock(client.known());
+        assert!(known.under_way.result.is_none() && !known.under_way.is_under_way);
     }
 }
