@@ -1,9 +1,10 @@
 //! Clients from configurations.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cloudcoil_futures::{Dial, Http1, Io, LocalSystem, read_file};
+use cloudcoil_futures::{Dial, Http1, Io, LocalSystem, prepare, read_file};
 use cloudcoil_runtime::core::config::Config;
 use cloudcoil_runtime::{Client, Error, Session, connect};
 use futures_util::future::BoxFuture;
@@ -24,10 +25,10 @@ fn client(config: &Config) -> Result<Client, Error> {
 struct Tcp;
 
 impl Dial for Tcp {
-    fn dial(&self, host: String, port: u16) -> BoxFuture<'static, io::Result<Box<dyn Io>>> {
+    fn dial(&self, address: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn Io>>> {
         Box::pin(async move {
-            let stream = async_std::net::TcpStream::connect((host.as_str(), port)).await?;
-            stream.set_nodelay(true)?;
+            let stream = async_std::net::TcpStream::connect(address).await?;
+            prepare(&stream)?;
             Ok(Box::new(stream) as Box<dyn Io>)
         })
     }

@@ -10,7 +10,7 @@ mod signal;
 mod system;
 
 pub use clock::Clock;
-pub use http1::{Dial, Http1, Io};
+pub use http1::{Dial, Http1, Io, prepare};
 pub use serve::listen;
 pub use signal::shutdown_signal;
 pub use system::{LocalSystem, read_file};

@@ -1,12 +1,11 @@
 //! Connections: TCP, and what is to be done on it.
 
 use std::future::poll_fn;
-use std::time::Duration;
 
+use cloudcoil_runtime::core::NetworkError;
 use cloudcoil_runtime::core::config::{Config, ConfigError};
 use cloudcoil_runtime::core::proxy::{ProxyHandshake, ProxyStep};
-use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
-use cloudcoil_tls::{Route, Step};
+use cloudcoil_tls::{Route, Step, connect_failure};
 use http::uri::InvalidUri;
 use http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -15,8 +14,6 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service as _;
-
-use crate::failure::connect_failure;
 
 /// Makes connections to one server.
 pub(crate) struct Connector {
@@ -41,7 +38,7 @@ impl Connector {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(Duration::from_secs(30)));
+        tcp.set_keepalive(Some(Route::KEEPALIVE));
         tcp.set_connect_timeout(Some(Route::PATIENCE));
         Ok(Self { route: Route::new(config, &[b"h2", b"http/1.1"])?, tcp })
     }
@@ -60,15 +57,14 @@ impl Connector {
             let about = |error| if is_proxys { self.route.about(error) } else { error };
             match step {
                 Step::Encrypt { config, name, .. } => {
-                    let handshake = timeout(Route::PATIENCE, TlsConnector::from(config).connect(name, stream));
-                    let tls = handshake.await.unwrap_or_else(|elapsed| Err(elapsed.into()));
-                    let tls = tls.map_err(|error| about(cloudcoil_tls::handshake_failure(&error)))?;
+                    let shaken = within(TlsConnector::from(config).connect(name, stream)).await;
+                    let shaken = shaken.and_then(|tls| tls.map_err(|error| cloudcoil_tls::handshake_failure(&error)));
+                    let tls = shaken.map_err(about)?;
                     is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
                     stream = Box::new(tls);
                 }
                 Step::Speak(handshake) => {
-                    let spoken = timeout(Route::PATIENCE, speak(&mut stream, handshake)).await;
-                    spoken.map_err(|elapsed| about(connect_failure(&elapsed)))??;
+                    within(speak(&mut stream, handshake)).await.map_err(about)??;
                 }
             }
         }
@@ -99,7 +95,7 @@ async fn speak(stream: &mut Stream, mut handshake: ProxyHandshake) -> Result<(),
                     stream.write_all(&bytes).await?;
                     stream.flush().await
                 };
-                sent.await.map_err(|error| NetworkError::new(NetworkErrorKind::Connect, error.to_string()))?;
+                sent.await.map_err(|error| connect_failure(&error))?;
             }
         }
         // A connection that breaks has been closed, for all that it says.
@@ -108,4 +104,9 @@ async fn speak(stream: &mut Stream, mut handshake: ProxyHandshake) -> Result<(),
             return Err(handshake.closed());
         }
     }
+}
+
+/// Gives a step of connecting its time, and no more.
+async fn within<T>(step: impl Future<Output = T>) -> Result<T, NetworkError> {
+    timeout(Route::PATIENCE, step).await.map_err(|_| Route::late())
 }

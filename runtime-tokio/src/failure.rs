@@ -3,14 +3,9 @@
 use std::error::Error as StdError;
 use std::io;
 
-use cloudcoil_runtime::core::error::{chain, root};
+use cloudcoil_runtime::core::error::chain;
 use cloudcoil_runtime::core::http1::Flaw;
 use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
-
-/// Why there is no connection.
-pub(crate) fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError {
-    NetworkError::new(NetworkErrorKind::Connect, root(error).to_string())
-}
 
 /// Why an exchange ended early.
 pub(crate) fn exchange_failure(error: &hyper::Error) -> NetworkError {
@@ -25,12 +20,12 @@ pub(crate) fn exchange_failure(error: &hyper::Error) -> NetworkError {
 }
 
 fn broken(error: &io::Error) -> NetworkError {
-    match (cloudcoil_tls::refusal(error), error.kind()) {
-        (Some(refused), _) => refused,
-        (None, io::ErrorKind::UnexpectedEof) => Flaw::CutShort.into(),
-        // What TLS has to say of bytes is said already: the others are sizes of chunks.
-        (None, io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) => Flaw::Chunks.into(),
-        _ => NetworkError::new(NetworkErrorKind::Lost, error.to_string()),
+    match error.kind() {
+        // But for what TLS has to say of bytes, these are sizes of chunks.
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput if cloudcoil_tls::refusal(error).is_none() => {
+            Flaw::Chunks.into()
+        }
+        _ => cloudcoil_tls::exchange_failure(error),
     }
 }
 

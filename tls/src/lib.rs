@@ -19,7 +19,8 @@ use std::io;
 use std::sync::Arc;
 
 use cloudcoil_core::config::{Config, ConfigError, Identity, Pem, Tls, certificate_validity};
-use cloudcoil_core::error::chain;
+use cloudcoil_core::error::{chain, root};
+use cloudcoil_core::http1::Flaw;
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WantsClientCert, WebPkiServerVerifier, verify_server_name};
@@ -103,6 +104,45 @@ fn verifier(tls: &Tls, is_system_trusted: bool) -> Result<Arc<dyn ServerCertVeri
         ConfigError::InvalidPem { origin: origin.into(), problem: error.to_string().into() }
     })?;
     Ok(Arc::new(Given { authorities, given }))
+}
+
+/// What it means that a connection could not be made. A time limit that is not the system's own is that of a
+/// [`Route`](Route::late).
+///
+/// ```
+/// use std::io;
+///
+/// let refused = io::Error::from(io::ErrorKind::ConnectionRefused);
+/// assert_eq!(cloudcoil_tls::connect_failure(&refused).to_string(), "cannot connect: connection refused");
+/// let late = io::Error::new(io::ErrorKind::TimedOut, "deadline has elapsed");
+/// assert_eq!(cloudcoil_tls::connect_failure(&late), cloudcoil_tls::Route::late());
+/// ```
+pub fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError {
+    let root = root(error);
+    let is_late = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none();
+    match root.downcast_ref().is_some_and(is_late) {
+        true => Route::late(),
+        false => NetworkError::new(NetworkErrorKind::Connect, root.to_string()),
+    }
+}
+
+/// What it means that a connection has failed under an exchange.
+///
+/// ```
+/// use std::io;
+/// use cloudcoil_core::http1::Flaw;
+///
+/// let broken = io::Error::from(io::ErrorKind::BrokenPipe);
+/// assert_eq!(cloudcoil_tls::exchange_failure(&broken).to_string(), "connection lost: broken pipe");
+/// let ended = io::Error::from(io::ErrorKind::UnexpectedEof);
+/// assert_eq!(cloudcoil_tls::exchange_failure(&ended), Flaw::CutShort.into());
+/// ```
+pub fn exchange_failure(error: &io::Error) -> NetworkError {
+    let by_kind = || match error.kind() {
+        io::ErrorKind::UnexpectedEof => Flaw::CutShort.into(),
+        _ => NetworkError::new(NetworkErrorKind::Lost, root(error).to_string()),
+    };
+    refusal(error).unwrap_or_else(by_kind)
 }
 
 /// What it means that a handshake has failed: one side has said no, which it will say again; or the connection did not last

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudcoil_core::NetworkError;
 use cloudcoil_core::config::{Config, ConfigError, Proxy, ProxyScheme};
 use cloudcoil_core::proxy::ProxyHandshake;
+use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use http::{HeaderValue, Uri};
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
@@ -55,6 +55,9 @@ pub enum Step {
 impl Route {
     /// How long each may take: to dial one address, and each step.
     pub const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// How long a connection is silent before the system looks whether the other side is still there.
+    pub const KEEPALIVE: Duration = Duration::from_secs(30);
 
     /// The way to a server that speaks one of `protocols`, named as in ALPN and the best first.
     ///
@@ -106,6 +109,11 @@ impl Route {
         }
         steps.extend(self.tls.iter().map(|tls| encrypt(tls, false)));
         Ok(steps)
+    }
+
+    /// What it means that one of them took longer than [`PATIENCE`](Self::PATIENCE).
+    pub fn late() -> NetworkError {
+        NetworkError::new(NetworkErrorKind::Connect, format!("nothing happened for {:?}", Self::PATIENCE))
     }
 
     /// A failure to dial, or of a step with the proxy, which it names.

@@ -3,13 +3,12 @@
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::time::Duration;
 use std::{fmt, mem};
 
 use cloudcoil_core::config::{Config, ConfigError};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
-use cloudcoil_tls::{Route, Step};
+use cloudcoil_tls::{Route, Step, connect_failure};
 use http::{HeaderValue, Uri};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
@@ -17,7 +16,6 @@ use socket2::{SockRef, TcpKeepalive};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{Buffers, ConnectionDetails, LazyBuffers, NextTimeout};
 
-use super::failure::connect_failure;
 use super::wire::{self, Wire, WireIo};
 
 /// Makes connections to one server.
@@ -54,8 +52,7 @@ impl Connector {
                     stream = encrypt(&wire, config, name, stream).map_err(about)?;
                 }
                 Step::Speak(handshake) => {
-                    let spoken = wire.within(Route::PATIENCE, || speak(&mut *stream, handshake));
-                    spoken.map_err(|error| about(connect_failure(&error)))??;
+                    wire.within(|| speak(&mut *stream, handshake)).map_err(about)??;
                 }
             }
         }
@@ -80,7 +77,7 @@ fn dial(host: (&str, u16)) -> Result<(Arc<Wire>, Stream), NetworkError> {
 /// From here on the connection can be closed by the `Cancel` of the request that it is for.
 fn prepare(tcp: TcpStream) -> io::Result<(Arc<Wire>, Stream)> {
     tcp.set_nodelay(true)?;
-    SockRef::from(&tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    SockRef::from(&tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(Route::KEEPALIVE))?;
     let wire = Wire::new(tcp);
     wire::connected();
     wire::lend(&wire);
@@ -94,16 +91,15 @@ fn encrypt(
     name: ServerName<'static>,
     stream: Stream,
 ) -> Result<Stream, NetworkError> {
-    let shake = || {
+    let shake = || -> io::Result<Stream> {
         let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
         let mut tls = StreamOwned::new(connection, stream);
         while tls.conn.is_handshaking() {
             tls.conn.complete_io(&mut tls.sock)?;
         }
-        Ok(tls)
+        Ok(Box::new(tls))
     };
-    let shaken = wire.within(Route::PATIENCE, shake).flatten();
-    shaken.map(|tls| Box::new(tls) as Stream).map_err(|error| cloudcoil_tls::handshake_failure(&error))
+    wire.within(shake)?.map_err(|error| cloudcoil_tls::handshake_failure(&error))
 }
 
 fn speak(stream: &mut dyn Io, mut handshake: ProxyHandshake) -> Result<(), NetworkError> {
@@ -251,8 +247,6 @@ impl fmt::Debug for Link {
     }
 }
 
-/// How long a connection is silent before the system looks whether the other side is still there.
-const KEEPALIVE: Duration = Duration::from_secs(30);
 /// The head of an answer must fit in, with room for one byte more.
 pub(super) const INPUT: usize = 64 << 10;
 const OUTPUT: usize = 16 << 10;

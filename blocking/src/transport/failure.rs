@@ -1,16 +1,10 @@
 //! What the network's failures mean.
 
-use std::error::Error as StdError;
 use std::io;
 
-use cloudcoil_core::error::{chain, root};
+use cloudcoil_core::error::chain;
 use cloudcoil_core::http1::Flaw;
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
-
-/// Why there is no connection.
-pub(super) fn connect_failure(error: &(dyn StdError + 'static)) -> NetworkError {
-    NetworkError::new(NetworkErrorKind::Connect, root(error).to_string())
-}
 
 /// Why an exchange ended early.
 pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
@@ -21,11 +15,7 @@ pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
             Some(known) => known.clone(),
             None => NetworkError::new(NetworkErrorKind::Lost, chain(&error)),
         },
-        Error::Io(error) => match cloudcoil_tls::refusal(error) {
-            Some(refused) => refused,
-            None if error.kind() == io::ErrorKind::UnexpectedEof => Flaw::CutShort.into(),
-            None => NetworkError::new(NetworkErrorKind::Lost, root(error).to_string()),
-        },
+        Error::Io(error) => cloudcoil_tls::exchange_failure(error),
         Error::LargeResponseHeader(..) => Flaw::LongHead.into(),
         // Its type has no name here; what it says is all there is to tell a body from a head by.
         Error::Protocol(problem) if problem.to_string().contains("chunk") => Flaw::Chunks.into(),

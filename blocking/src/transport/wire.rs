@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use cloudcoil_core::NetworkError;
+use cloudcoil_tls::{Route, connect_failure};
 
 use crate::Cancel;
 
@@ -26,27 +29,35 @@ impl Wire {
         &self.tcp
     }
 
-    /// Sets a time limit to all that is done in `act`.
-    pub(super) fn within<T>(&self, limit: Duration, act: impl FnOnce() -> T) -> io::Result<T> {
-        *lock(&self.until) = Some(Instant::now() + limit);
-        let done = act();
+    /// Gives a step of connecting its time, and no more.
+    pub(super) fn within<T, E>(&self, step: impl FnOnce() -> Result<T, E>) -> Result<Result<T, E>, NetworkError> {
+        let until = Instant::now() + Route::PATIENCE;
+        *lock(&self.until) = Some(until);
+        let done = step();
         *lock(&self.until) = None;
-        self.tcp.set_read_timeout(None)?;
-        self.tcp.set_write_timeout(None)?;
-        Ok(done)
+        // Whatever has failed by then, it is because it was not given more time.
+        if done.is_err() && Instant::now() >= until {
+            return Err(Route::late());
+        }
+        let unlimited = self.tcp.set_read_timeout(None).and_then(|()| self.tcp.set_write_timeout(None));
+        unlimited.map(|()| done).map_err(|error| connect_failure(&error))
     }
 
     /// Blocks in a system call, for no longer than the time limit allows.
-    fn block(&self, act: impl FnOnce(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
+    fn block(&self, mut act: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         let Some(until) = *lock(&self.until) else { return act(&self.tcp) };
-        let late = || io::Error::new(io::ErrorKind::TimedOut, "no answer in time");
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(late());
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.tcp.set_read_timeout(Some(left))?;
+            self.tcp.set_write_timeout(Some(left))?;
+            match act(&self.tcp) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                result => return result,
+            }
         }
-        self.tcp.set_read_timeout(Some(left))?;
-        self.tcp.set_write_timeout(Some(left))?;
-        act(&self.tcp).map_err(|error| if error.kind() == io::ErrorKind::WouldBlock { late() } else { error })
     }
 
     /// From now on it is `cancel` that closes it.

@@ -7,11 +7,11 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Bytes, BytesMut};
 use cloudcoil_core::NetworkError;
 use cloudcoil_core::http1::{Part, ResponseDecoder};
+use cloudcoil_tls::exchange_failure;
 use futures_util::io::{AsyncRead as _, AsyncWriteExt as _};
 use http::Method;
 
 use super::Io;
-use super::failure::exchange_failure;
 
 pub(crate) struct Connection {
     io: Box<dyn Io>,

@@ -2,8 +2,9 @@
 
 mod connection;
 mod connector;
-mod failure;
 
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,11 +13,13 @@ use cloudcoil_core::config::{Config, ConfigError, Identity};
 use cloudcoil_core::http1::{Part, encode, encode_forwarded, may_repeat};
 use cloudcoil_core::{NetworkError, NetworkErrorKind, Time};
 use cloudcoil_runtime::{Body, Carrier, Runtime};
+use cloudcoil_tls::Route;
 use futures_util::future::BoxFuture;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use futures_util::stream;
 use http::header::PROXY_AUTHORIZATION;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
+use socket2::{SockRef, TcpKeepalive};
 
 use connection::Connection;
 use connector::Connector;
@@ -28,8 +31,19 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 /// How an executor connects.
 pub trait Dial: Send + Sync + 'static {
-    /// A TCP connection to a port of a host, given by name or by address without brackets. Every address of the host is tried.
-    fn dial(&self, host: String, port: u16) -> BoxFuture<'static, std::io::Result<Box<dyn Io>>>;
+    /// A TCP connection, [prepared](prepare).
+    fn dial(&self, address: SocketAddr) -> BoxFuture<'static, io::Result<Box<dyn Io>>>;
+}
+
+/// Readies the socket of a TCP connection: what is written goes out at once, and when it is silent for
+/// [a while](Route::KEEPALIVE), the system looks whether the other side is still there.
+///
+/// # Errors
+/// Those of the system, for a connection that is closed already.
+pub fn prepare<'s>(socket: impl Into<SockRef<'s>>) -> io::Result<()> {
+    let socket = socket.into();
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(Route::KEEPALIVE))
 }
 
 /// Exchanges with the server of one [`Config`]; clones share their connections.
