@@ -63,6 +63,8 @@ pub(crate) fn told(line: &str, ended: &Ended, home: &Home, server: &str) -> Stri
     let text = format!("$ coil {line}\n{stdout}--- {stderr}--- {code:?}\n");
     let text = text.replace(&home.folder.path().display().to_string(), "HOME");
     let text = text.replace(server, "SERVER").replace(server.trim_start_matches("http"), "://SERVER");
+    let address = server.rsplit("//").next().unwrap_or(server).trim_end_matches('/');
+    let text = text.replace(address, "ADDRESS");
     // How often something is tried within a time is a matter of chance.
     let text = text.replace("(2 attempts)", "(attempts)").replace("(3 attempts)", "(attempts)");
     ageless(&timeless(&text))
