@@ -72,6 +72,15 @@ fn normal_fields(fields: &Map<String, Value>, kept: &Kept) -> Map<String, Value>
             // How long ago, in a table.
             ("cells", Value::Array(cells)) => cells.iter().map(cell).collect(),
             ("remainingItemCount", _) => placeholder,
+            // They stand in the order of their times, which whole seconds make a matter of chance.
+            ("managedFields", Value::Array(entries)) => {
+                let mut entries = entries.clone();
+                entries.sort_by_cached_key(|entry| {
+                    let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+                    ["operation", "manager", "apiVersion", "subresource"].map(text)
+                });
+                entries.iter().map(|entry| normal(entry, kept)).collect()
+            }
             ("name", Value::String(text))
                 if prefix.is_some_and(|prefix| text.starts_with(prefix) && text != prefix) =>
             {
