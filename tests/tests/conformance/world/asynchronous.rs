@@ -91,12 +91,7 @@ impl World for Asynchronous {
     }
 
     fn with(&self, settings: &Settings) -> Box<dyn World> {
-        let Settings { namespace, timeout, retry, recorder } = settings;
-        let client = self.client.clone().with_default_namespace(namespace).with_timeout(*timeout).with_retry(*retry);
-        let client = match recorder {
-            Some(recorder) => client.with_recorder(recorder.clone()),
-            None => client,
-        };
+        let client = perform::with(self.client.clone(), settings);
         Box::new(Self { client, waits: self.waits.clone() })
     }
 }

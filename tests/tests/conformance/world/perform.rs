@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::dual;
 use super::facade::prelude::*;
 use super::facade::{List, Watch};
+use crate::world::Settings;
 use crate::world::op::{Follow, Op, Operator, Other, Part, Place, Read, Reply, Until, Verb, With, Write};
 
 /// Sets what is there to be set.
@@ -22,6 +23,16 @@ macro_rules! set {
         $(if let Some(value) = $with.$field.clone() { request = request.$method(value); })*
         request
     }};
+}
+
+/// The client with other settings.
+pub(crate) fn with(client: Client, settings: &Settings) -> Client {
+    let Settings { namespace, timeout, retry, recorder } = settings;
+    let client = client.with_default_namespace(namespace).with_timeout(*timeout).with_retry(*retry);
+    match recorder {
+        Some(recorder) => client.with_recorder(recorder.clone()),
+        None => client,
+    }
 }
 
 #[dual]
