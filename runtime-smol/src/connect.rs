@@ -4,14 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cloudcoil_futures::{Dial, Http1, Io, LocalSystem, prepare, read_file};
+use cloudcoil_futures::{Dial, Http1, Io, prepare};
 use cloudcoil_runtime::core::config::Config;
-use cloudcoil_runtime::{Client, Error, Session, connect};
+use cloudcoil_runtime::{Client, Error, LocalSystem, Session, connect};
 use futures_util::future::BoxFuture;
 
 use crate::SmolRuntime;
 
-connect!("smol", client, read_file);
+connect!("smol", client, LocalSystem::read_file);
 
 fn client(config: &Config) -> Result<Client, Error> {
     let runtime = Arc::new(SmolRuntime::new());

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use cloudcoil_runtime::core::config::Config;
-use cloudcoil_runtime::{Client, Error, connect};
+use cloudcoil_runtime::{Client, Error, LocalSystem, connect};
 
 use crate::TokioRuntime;
-use crate::system::read_file;
 use crate::transport::HyperTransport;
 
-connect!("tokio", client, read_file);
+connect!("tokio", client, LocalSystem::read_file);
 
 fn client(config: &Config) -> Result<Client, Error> {
     let runtime = TokioRuntime::new();

@@ -23,7 +23,6 @@ mod pool;
 mod runtime;
 mod serve;
 mod signal;
-mod system;
 mod transport;
 
 pub use connect::{Connect, load_config, view_config};

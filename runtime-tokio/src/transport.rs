@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use cloudcoil_runtime::core::config::{Config, ConfigError, Identity};
 use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
-use cloudcoil_runtime::{Body, Carrier, Session, Transport};
+use cloudcoil_runtime::{Body, Carrier, LocalSystem, Session, Transport};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::Full;
@@ -13,7 +13,6 @@ use http_body_util::Full;
 use crate::TokioRuntime;
 use crate::connector::Connector;
 use crate::pool::Pool;
-use crate::system::TokioSystem;
 
 /// Carries requests to the API server of one [`Config`] over HTTP/2, or HTTP/1.1 if the server speaks nothing newer or the
 /// connection is not encrypted. Connections are kept and shared; clones share them too, and the credentials as well.
@@ -29,7 +28,7 @@ impl HyperTransport {
     /// [`ConfigError`] where TLS, the proxy or the impersonated user cannot be as configured.
     pub fn new(config: &Config, runtime: TokioRuntime) -> Result<Self, ConfigError> {
         let carrier = Arc::new(HyperCarrier::new(config)?);
-        Ok(Self(Session::new(config, Arc::new(runtime), carrier, Arc::new(TokioSystem))?))
+        Ok(Self(Session::new(config, Arc::new(runtime), carrier, Arc::new(LocalSystem))?))
     }
 }
 

@@ -22,6 +22,7 @@ mod run;
 mod send;
 mod session;
 mod streams;
+mod system;
 
 use cloudcoil_dual::asynchronous as dual;
 
@@ -31,6 +32,7 @@ pub use plain::nouns::*;
 pub use ports::{Body, Carrier, Listener, Runtime, System, Transport};
 pub use session::Session;
 pub use streams::{ListStream, LogBytes, LogText, ManifestStream, TableStream, WatchStream};
+pub use system::LocalSystem;
 
 /// What most programs use.
 pub mod prelude {

@@ -1,24 +1,21 @@
-//! HTTP, files and programs, from threads.
+//! HTTP from threads.
 
 mod connector;
 mod failure;
 mod http;
-mod program;
 mod wire;
 
 use std::fmt;
-use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::http::{Request, Response};
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity, ReadError};
-use cloudcoil_core::credentials::{Command, Finished, RunError};
+use cloudcoil_core::config::{Config, ConfigError, Identity};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
+use cloudcoil_runtime::LocalSystem;
 
 use self::http::Connections;
-use crate::{Body, Cancel, Carrier, Session, System, Transport};
+use crate::{Body, Cancel, Carrier, Session, Transport};
 
 /// Carries requests to the API server of one [`Config`] over HTTP/1.1. Connections are kept and shared; clones share them too.
 #[derive(Clone)]
@@ -33,7 +30,7 @@ impl UreqTransport {
         let identity = config.tls.identity.clone().filter(|_| config.is_tls()).map(Arc::new);
         let connections = Mutex::new((identity, Connections::new(config)?));
         let carrier = UreqCarrier { config: config.clone(), connections };
-        Ok(Self(Session::new(config, Arc::new(carrier), Arc::new(ThisSystem))?))
+        Ok(Self(Session::new(config, Arc::new(carrier), Arc::new(LocalSystem))?))
     }
 }
 
@@ -77,22 +74,5 @@ impl Carrier for UreqCarrier {
     ) -> Result<Response<Body>, NetworkError> {
         let refused = |error: ConfigError| NetworkError::new(NetworkErrorKind::Tls, error.to_string());
         self.connections(identity).map_err(refused)?.send(request, cancel)
-    }
-}
-
-/// The files and programs of this machine.
-struct ThisSystem;
-
-impl System for ThisSystem {
-    fn read(&self, path: PathBuf) -> Result<Vec<u8>, ReadError> {
-        cloudcoil_runtime::read_file(path)
-    }
-
-    fn run(&self, command: Command, cancel: &Cancel) -> Result<Finished, RunError> {
-        program::run(command, cancel)
-    }
-
-    fn has_terminal(&self) -> bool {
-        io::stdin().is_terminal()
     }
 }

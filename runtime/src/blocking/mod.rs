@@ -32,6 +32,7 @@ mod latch;
 mod link;
 mod logs;
 mod ports;
+pub(crate) mod program;
 mod run;
 mod session;
 mod stop;
