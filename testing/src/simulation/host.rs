@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,12 +10,14 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cloudcoil_core::config::{Config, ConfigError, Identity, ReadError};
+use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_core::{
     Deadline, HttpEffect, HttpEvent, NetworkError, NetworkErrorKind, Now, Outbox, Random, Ticket, Tickets, Time,
 };
-use cloudcoil_runtime::{Body, Client, Runtime, Transport};
+use cloudcoil_runtime::{Body, Carrier, Client, Runtime, Session, System};
 use futures_util::Stream;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use http::{Request, Response};
 
 use super::Process;
@@ -49,8 +52,31 @@ impl std::fmt::Display for Stuck {
 }
 
 impl Host {
-    /// A process that has not begun yet; its numbers are drawn from `seed`.
+    /// A process that has not begun yet; its numbers are drawn from `seed`. It is nobody in particular to the server, and has
+    /// no files and no programs.
     pub fn new<F>(seed: u64, program: impl FnOnce(Client) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Config::new("https://simulated")
+            .and_then(|config| Self::configured(seed, &config, Arc::new(Bare), program))
+            .expect("the address is a good one, and nobody is impersonated")
+    }
+
+    /// As [`new`](Self::new), for a process that reaches the server as `config` says: with its credentials, as its user, and
+    /// asking for compressed answers or not. Addresses, certificates and proxies mean nothing here.
+    ///
+    /// `system` has the files and programs that credentials come from. What it answers must not depend on anything outside of
+    /// the simulation, or two runs of a seed differ.
+    ///
+    /// # Errors
+    /// Those of [`Session::new`].
+    pub fn configured<F>(
+        seed: u64,
+        config: &Config,
+        system: Arc<dyn System>,
+        program: impl FnOnce(Client) -> F,
+    ) -> Result<Self, ConfigError>
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -65,9 +91,11 @@ impl Host {
             exchanges: BTreeMap::new(),
             waits_inside: false,
         })));
-        let client = Client::new(Arc::new(inside.clone()), Arc::new(inside.clone()));
+        let runtime = Arc::new(inside.clone());
+        let session = Session::new(config, runtime.clone(), runtime.clone(), system)?;
+        let client = Client::new(runtime, Arc::new(session)).with_default_namespace(&config.namespace);
         inside.spawn(Box::pin(program(client)));
-        Self { inside, tasks: BTreeMap::new(), next_task: 0, ready: Arc::new(Ready::default()) }
+        Ok(Self { inside, tasks: BTreeMap::new(), next_task: 0, ready: Arc::new(Ready::default()) })
     }
 
     /// The handlers that wait for something outside, those that have waited longest first.
@@ -291,8 +319,12 @@ impl Drop for Sleep {
     }
 }
 
-impl Transport for Inside {
-    fn send(&self, request: Request<Bytes>) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
+impl Carrier for Inside {
+    fn carry(
+        &self,
+        request: Request<Bytes>,
+        _: Option<Arc<Identity>>,
+    ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
         let mut state = self.state();
         let ticket = state.tickets.issue();
         state.exchanges.insert(ticket, Heard::default());
@@ -362,6 +394,23 @@ impl Drop for Exchange {
         if self.open {
             state.effects.push_back(HttpEffect::Cancel { ticket: self.ticket });
         }
+    }
+}
+
+/// A machine without files and programs.
+struct Bare;
+
+impl System for Bare {
+    fn read(&self, _: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
+        Box::pin(ready(Err(ReadError::NotFound)))
+    }
+
+    fn run(&self, _: Command) -> BoxFuture<'static, Result<Finished, RunError>> {
+        Box::pin(ready(Err(RunError::NotFound)))
+    }
+
+    fn has_terminal(&self) -> bool {
+        false
     }
 }
 

@@ -47,7 +47,7 @@ impl On {
     pub(crate) const ANY: Self = Self::at(&[Place::Tcp, Place::Tls, Place::Real, Place::Simulated]);
     /// The API server in memory, to which the scenario does something; or a script.
     pub(crate) const MEMORY: Self = Self::at(&[Place::Tcp, Place::Tls, Place::Simulated]);
-    /// The API server in memory, for what is much work and is the same with TLS.
+    /// The API server in memory or a script, for what is much work or chooses itself whether there is TLS.
     pub(crate) const PLAIN: Self = Self::at(&[Place::Tcp, Place::Simulated]);
     /// A script.
     pub(crate) const SCRIPT: Self = Self::MEMORY;
@@ -178,7 +178,10 @@ impl Stage {
             Place::Tcp => Server::Cluster(Cluster::start(false, in_memory())),
             Place::Tls => Server::Cluster(Cluster::start(true, in_memory())),
             Place::Real => Server::Real,
-            Place::Simulated => Server::Simulated(Simulated::new(|now| ApiServer::new(in_memory(), now))),
+            Place::Simulated => {
+                let config = config_of("https://simulated", None);
+                Server::Simulated(Simulated::new(&config, |now| ApiServer::new(in_memory(), now)))
+            }
         })
     }
 
@@ -191,13 +194,18 @@ impl Stage {
     pub(crate) fn play_with(&self, script: Script, settings: &Settings) -> Play {
         match self.executor {
             Some(executor) => Play::over_sockets(executor, self.place == Place::Tls, script, settings, |_| {}),
-            None => Play::in_virtual_time(script, settings),
+            None => Play::in_virtual_time(script, settings, |_| {}),
         }
     }
 
-    /// A client of a server over TLS that answers by a script; what the client knows of the server is adjusted.
+    /// A client of a server over TLS that answers by a script; what the client knows of the server is adjusted. It sends each
+    /// request once.
     pub(crate) fn play_as(&self, script: Script, adjust: impl FnOnce(&mut Config)) -> Play {
-        Play::over_sockets(self.executor(), true, script, &self.settings().once(), adjust)
+        let settings = self.settings().once();
+        match self.executor {
+            Some(executor) => Play::over_sockets(executor, true, script, &settings, adjust),
+            None => Play::in_virtual_time(script, &settings, adjust),
+        }
     }
 
     /// A client of something else that listens at an address, without TLS; it sends each request once.

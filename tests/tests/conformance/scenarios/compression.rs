@@ -16,12 +16,11 @@ use crate::stage::{Stage, scenarios};
 use crate::world::op::maps;
 
 scenarios! {
-    CONNECTIONS {
+    SCRIPT {
         compressed_answers_are_asked_for_and_read,
         a_compressed_answer_may_come_byte_by_byte,
         a_compressed_answer_may_be_cut_at_every_byte,
         a_compressed_answer_that_breaks_off_is_an_error,
-        a_connection_serves_on_after_a_compressed_answer,
         refusals_may_be_compressed,
         several_members_are_one_body,
         what_fails_its_own_check_is_an_error,
@@ -30,7 +29,10 @@ scenarios! {
         a_compressed_watch_that_breaks_off_resumes,
         what_is_not_gzip_is_left_alone,
     }
-    SOCKETS {
+    CONNECTIONS {
+        a_connection_serves_on_after_a_compressed_answer,
+    }
+    PLAIN {
         compression_can_be_turned_off,
         a_small_body_that_becomes_large_is_given_up,
     }

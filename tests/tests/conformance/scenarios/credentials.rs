@@ -21,8 +21,8 @@ use crate::stage::{Stage, scenarios};
 use crate::world::op::{Op, maps};
 
 scenarios! {
-    SOCKETS {
-        a_token_goes_over_tls_and_not_without,
+    PLAIN {
+        a_token_is_said_with_every_request,
         a_name_and_a_password_are_said_with_every_request,
         an_impersonated_user_is_said_with_every_request,
         a_token_file_is_read_again_when_its_token_is_rejected,
@@ -32,11 +32,14 @@ scenarios! {
         an_expired_token_is_fetched_anew,
         a_token_that_does_not_expire_is_fetched_once,
         a_watch_goes_on_with_a_new_token,
-        a_certificate_that_a_program_fetches_is_shown,
-        another_certificate_is_shown_by_another_connection,
         a_program_that_fails_is_named_with_what_it_said,
         what_is_no_credential_is_refused_and_not_shown,
         a_program_that_fails_is_run_again_for_the_next_call,
+    }
+    SOCKETS {
+        a_token_does_not_go_without_tls,
+        a_certificate_that_a_program_fetches_is_shown,
+        another_certificate_is_shown_by_another_connection,
         a_program_that_hangs_ends_with_its_call,
         a_program_that_leaves_something_behind_is_not_waited_for,
         what_nobody_takes_is_in_no_error,
@@ -121,14 +124,18 @@ fn is_refused(play: &Play, op: Op) -> bool {
     play.fail(op).code() == Some(401)
 }
 
-fn a_token_goes_over_tls_and_not_without(stage: &Stage) {
+fn a_token_is_said_with_every_request(stage: &Stage) {
     let bearer = |config: &mut Config| config.auth = Auth::bearer(b"token").unwrap();
     let play = stage.play_as(Box::new(|_| Answer::json(&stored("a", 5))), bearer);
     play.must(maps().get("a"));
-    assert_eq!(authorization(&play.seen()[0]), "Bearer token");
+    play.must(maps().create(map("a", "1")));
+    assert!(play.seen().iter().all(|seen| authorization(seen) == "Bearer token"));
+}
+
+fn a_token_does_not_go_without_tls(stage: &Stage) {
     let (server, told) = Listening::start(None, Box::new(|_| Answer::json(&stored("a", 5))));
     let mut config = crate::servers::config_of(&server.url(), None);
-    bearer(&mut config);
+    config.auth = Auth::bearer(b"token").unwrap();
     stage.connect(&config).must(maps().get("a"));
     let crate::scripted::Told::Requested(seen) = told.recv().unwrap() else { panic!("no request") };
     assert_eq!(seen.header("authorization"), None, "who listens on the way would have it");
@@ -224,10 +231,9 @@ fn a_second_rejection_stands(stage: &Stage) {
 
 fn a_rejected_token_is_fetched_anew_once_for_all_who_wait(stage: &Stage) {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = guarded("token-2");
-    let config = plugin(folder.path(), &cluster, &counting());
-    let world = stage.executor().connect(&config, &stage.settings()).unwrap();
-    world.all((0..10).map(|_| maps().page())).into_iter().for_each(|answer| drop(answer.unwrap()));
+    let auth = scripted(folder.path(), &counting());
+    let play = stage.play_as(only("token-2", || Answer::list("10", &[])), |config| config.auth = auth);
+    play.all((0..10).map(|_| maps().page())).into_iter().for_each(|answer| drop(answer.unwrap()));
     assert_eq!(runs(folder.path()), 2, "one run for the first token, and one after it was rejected");
 }
 

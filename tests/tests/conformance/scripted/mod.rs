@@ -98,9 +98,12 @@ impl Play {
         Self::new(world, Waits::Real, told, Some(server))
     }
 
-    pub(crate) fn in_virtual_time(script: Script, settings: &Settings) -> Self {
+    /// The same in virtual time, where no server shows a certificate.
+    pub(crate) fn in_virtual_time(script: Script, settings: &Settings, adjust: impl FnOnce(&mut Config)) -> Self {
         let (server, told) = Scripted::new(script);
-        let simulated = Simulated::new(|_| server);
+        let mut config = config_of("https://simulated", None);
+        adjust(&mut config);
+        let simulated = Simulated::new(&config, |_| server);
         Self::new(simulated.world(settings), simulated.waits(), told, None)
     }
 

@@ -1,13 +1,19 @@
 //! A client in virtual time.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cloudcoil_apiserver::ServerInput;
-use cloudcoil_runtime::Client;
+use cloudcoil_runtime::core::config::{Config, ReadError, Secret};
+use cloudcoil_runtime::core::credentials::{Command, Finished, RunError};
 use cloudcoil_runtime::core::{HttpEvent, Machine, Now, Time, UnixTime};
+use cloudcoil_runtime::{Client, System};
 use cloudcoil_testing::simulation::{Faults, Host, World as Simulation};
+use futures_util::future::{BoxFuture, ready};
 
 use super::asynchronous::Asynchronous;
 use super::{Settings, Waits, World};
@@ -31,13 +37,14 @@ where
     S: Machine<Input = ServerInput, Output = HttpEvent> + 'static,
 {
     /// A process beside a server that begins at the time given to it.
-    pub(crate) fn new(server: impl FnOnce(Now) -> S) -> Self {
+    pub(crate) fn new(config: &Config, server: impl FnOnce(Now) -> S) -> Self {
         let now = Now { wall: UnixTime::from_secs(EPOCH), ..Now::default() };
         let mut client = None;
-        let host = Host::new(SEED, |own| {
+        let host = Host::configured(SEED, config, Arc::new(Here), |own| {
             client = Some(own);
             std::future::pending()
         });
+        let host = host.expect("the configuration is good");
         let mut world = Simulation::new(server(now), now, Faults::none(), SEED);
         assert_eq!(world.start(host, 0), PROCESS);
         let client = client.expect("a process is given its client at once");
@@ -76,6 +83,29 @@ where
 
     fn elapsed(&self) -> Duration {
         self.0.now().mono.since(Time::ZERO)
+    }
+}
+
+/// The files and programs of this machine. A program has run when it is started: virtual time stands still for it.
+struct Here;
+
+impl System for Here {
+    fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
+        Box::pin(ready(cloudcoil_runtime::read_file(path)))
+    }
+
+    fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>> {
+        let Command { program, args, env, .. } = command;
+        let output = std::process::Command::new(program).args(args).envs(env).stdin(Stdio::null()).output();
+        Box::pin(ready(output.map_err(RunError::from).map(|output| Finished {
+            ending: output.status.into(),
+            stdout: Secret::new(output.stdout),
+            stderr: output.stderr,
+        })))
+    }
+
+    fn has_terminal(&self) -> bool {
+        false
     }
 }
 
