@@ -16,15 +16,16 @@
 //! All nouns are those of [`cloudcoil_runtime::blocking`]; this crate brings the connections.
 
 mod connect;
-mod listener;
+mod serve;
 mod signal;
 mod transport;
 
 pub use connect::{Connect, load_config, view_config};
-pub use listener::{ListenHandle, RequestHandler, listen};
+pub use serve::listen;
 pub use signal::{is_shutdown_requested, shutdown_signal};
 pub use transport::UreqTransport;
 
+pub use cloudcoil_runtime::blocking::listener::{ListenHandle, RequestHandler};
 pub use cloudcoil_runtime::blocking::*;
 pub use cloudcoil_runtime::core::config::{Config, ConfigError, ConfigSource};
 

@@ -30,6 +30,7 @@ mod group;
 mod iterators;
 mod latch;
 mod link;
+pub mod listener;
 mod logs;
 mod ports;
 pub(crate) mod program;

@@ -13,7 +13,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use super::connection::Connection;
 use super::{Handler, ListenHandle, Reload};
 use crate::Runtime;
-use crate::latch::{Latch, latch};
+use crate::clock::Clock;
+use crate::latch::{Latch, Opener, latch};
 
 /// A port, and how the connections to it are served: what an adapter supplies to [`listen`].
 pub trait Accept: Send + Sync + 'static {
@@ -49,7 +50,27 @@ pub fn listen(port: impl Accept, address: SocketAddr, service: Service, reload: 
         serving.run(port).await;
         drop(ending);
     }));
-    ListenHandle { address, reload, runtime, stopping, ended, _closing: closing }
+    let clock = Clock::new(runtime);
+    ListenHandle { address, reload, running: Running { clock, stopping, ended, _closing: closing } }
+}
+
+/// What accepts and serves.
+pub(super) struct Running {
+    clock: Clock,
+    stopping: Opener,
+    ended: Latch,
+    // Whatever is open closes when this is dropped.
+    _closing: Opener,
+}
+
+impl Running {
+    pub(super) async fn stop(mut self, grace: Duration) {
+        self.stopping.open();
+        self.ended.opened_until(&self.clock, self.clock.now().mono + grace).await;
+        let ended = self.ended.clone();
+        drop(self);
+        ended.opened().await;
+    }
 }
 
 struct Serving {

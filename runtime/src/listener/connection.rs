@@ -177,7 +177,7 @@ fn told(ticket: Ticket, sent: io::Result<()>) -> ServerInput {
     }
 }
 
-fn broke(error: &io::Error) -> ServerInput {
+pub(crate) fn broke(error: &io::Error) -> ServerInput {
     tracing::debug!("a connection broke: {error}");
     ServerInput::Broke
 }
