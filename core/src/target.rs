@@ -54,7 +54,13 @@ impl Target {
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
         let is_own = headers.contains_key(header::AUTHORIZATION);
-        Ok(Outgoing { may_replay: !is_own, is_own, is_plain_wanted: !takes_any && is_whole, request })
+        Ok(Outgoing {
+            may_replay: !is_own,
+            may_reconnect: true,
+            is_own,
+            is_plain_wanted: !takes_any && is_whole,
+            request,
+        })
     }
 
     /// The same failure, naming this server where the way to it is at fault.
@@ -109,11 +115,12 @@ pub struct Outgoing {
     /// Whether it brings its own `Authorization`.
     is_own: bool,
     may_replay: bool,
+    may_reconnect: bool,
     is_plain_wanted: bool,
 }
 
 impl Outgoing {
-    /// The request with these credentials; it goes over a connection with [`Grant::identity`].
+    /// The request with these credentials; it goes over a connection made as [`Grant::tls`] says.
     pub fn with(&self, grant: &Grant) -> Request<Bytes> {
         let mut request = self.request.clone();
         if let Some(authorization) = grant.authorization.as_ref().filter(|_| !self.is_own) {
@@ -128,6 +135,12 @@ impl Outgoing {
     /// is the first to a request that brings its own `Authorization`.
     pub fn is_rejected(&mut self, status: StatusCode) -> bool {
         status == StatusCode::UNAUTHORIZED && std::mem::replace(&mut self.may_replay, false)
+    }
+
+    /// Whether one side has refused the other in the TLS handshake, for the first time: certificates may have been renewed
+    /// meanwhile, and the request, which nobody has taken up, can be sent once more with those.
+    pub fn is_untrusted(&mut self, error: &NetworkError) -> bool {
+        error.kind == NetworkErrorKind::Tls && std::mem::replace(&mut self.may_reconnect, false)
     }
 
     /// What the body of the answer has to go through, if it is compressed and nobody but this side has asked for it. The
@@ -229,6 +242,16 @@ mod tests {
         assert!(!outgoing.is_rejected(StatusCode::OK));
         assert!(outgoing.is_rejected(StatusCode::UNAUTHORIZED));
         assert!(!outgoing.is_rejected(StatusCode::UNAUTHORIZED));
+    }
+
+    #[test]
+    fn a_request_is_sent_once_more_after_a_failed_handshake_and_after_no_other_failure() {
+        let mut outgoing = Target::new(&config("https://a")).unwrap().outgoing(get("/")).unwrap();
+        let mut is_untrusted = |kind| outgoing.is_untrusted(&NetworkError::new(kind, "why"));
+        assert!(!is_untrusted(NetworkErrorKind::Lost) && !is_untrusted(NetworkErrorKind::Connect));
+        assert!(is_untrusted(NetworkErrorKind::Tls));
+        assert!(!is_untrusted(NetworkErrorKind::Tls));
+        assert!(outgoing.is_rejected(StatusCode::UNAUTHORIZED), "a token is another matter");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use cloudcoil_futures::Http1;
-use cloudcoil_runtime::core::config::Identity;
+use cloudcoil_runtime::core::config::{ConfigError, Tls};
 use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::{Body, Carrier};
 use futures_util::future::BoxFuture;
@@ -23,11 +23,14 @@ use surf::http::{Method, Url};
 
 /// Carries requests by surf.
 #[derive(Clone)]
-pub(crate) struct Surf(surf::Client);
+pub(crate) struct Surf {
+    client: surf::Client,
+    http: Http1,
+}
 
 impl Surf {
     pub(crate) fn new(http: Http1) -> Self {
-        Self(surf::Client::with_http_client(Backend(http)))
+        Self { client: surf::Client::with_http_client(Backend(http.clone())), http }
     }
 }
 
@@ -35,25 +38,25 @@ impl Carrier for Surf {
     fn carry(
         &self,
         request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
+        tls: Arc<Tls>,
     ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
-        let client = self.0.clone();
-        Box::pin(async move { send(&client, request, identity).await })
+        let client = self.client.clone();
+        Box::pin(async move { send(&client, request, tls).await })
+    }
+
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError> {
+        self.http.check(tls)
     }
 }
 
-async fn send(
-    client: &surf::Client,
-    request: Request<Bytes>,
-    identity: Option<Arc<Identity>>,
-) -> Result<Response<Body>, NetworkError> {
+async fn send(client: &surf::Client, request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
     let (head, body) = request.into_parts();
     let unusable = |error: &dyn fmt::Display| NetworkError::new(NetworkErrorKind::Request, error.to_string());
     let method = Method::from_str(head.method.as_str()).map_err(|error| unusable(&error))?;
     let url = Url::parse(&head.uri.to_string()).map_err(|error| unusable(&error))?;
     let mut request = surf::http::Request::new(method, url);
     request.set_body(body.to_vec());
-    request.ext_mut().insert(Exact { uri: head.uri, headers: head.headers, identity, body });
+    request.ext_mut().insert(Exact { uri: head.uri, headers: head.headers, tls, body });
     let mut response = client.send(request).await.map_err(network_error)?;
     let answer = response.ext::<Answered>().cloned();
     let Answered { status, headers } = answer.ok_or_else(|| unusable(&"the backend of surf has been replaced"))?;
@@ -67,7 +70,7 @@ async fn send(
 struct Exact {
     uri: Uri,
     headers: HeaderMap,
-    identity: Option<Arc<Identity>>,
+    tls: Arc<Tls>,
     body: Bytes,
 }
 
@@ -99,12 +102,12 @@ impl surf::HttpClient for Backend {
         let http = self.0.clone();
         Box::pin(async move {
             let missing = || surf::Error::from_str(500, "the request was not made by this adapter");
-            let Exact { uri, headers, identity, body } = request.ext_mut().remove().ok_or_else(missing)?;
+            let Exact { uri, headers, tls, body } = request.ext_mut().remove().ok_or_else(missing)?;
             let mut exact = Request::new(body);
             *exact.method_mut() = http::Method::from_bytes(request.method().as_ref().as_bytes())?;
             *exact.uri_mut() = uri;
             *exact.headers_mut() = headers;
-            let sent = http.send(exact, identity).await;
+            let sent = http.send(exact, tls).await;
             let (head, body) = sent.map_err(|error| surf::Error::new(500, error))?.into_parts();
             let known = surf::StatusCode::try_from(head.status.as_u16());
             let mut response = surf::http::Response::new(known.unwrap_or(surf::StatusCode::Ok));

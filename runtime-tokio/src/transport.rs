@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use cloudcoil_runtime::core::config::{Config, ConfigError, Identity};
+use cloudcoil_runtime::core::config::{Config, ConfigError, Tls};
 use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::{Body, Carrier, LocalSystem, Session, Transport};
 use futures_util::future::BoxFuture;
@@ -38,28 +38,23 @@ impl Transport for HyperTransport {
     }
 }
 
-/// Keeps a pool of connections for the client certificate that is in use. When it changes, there is a new pool; the old
-/// connections close as soon as the exchanges on them have ended, for nobody can start another.
-struct HyperCarrier {
-    config: Config,
-    current: Mutex<(Option<Arc<Identity>>, Arc<Pool>)>,
-}
+/// Keeps a pool of connections for the certificates that are in use. When they change, there is a new pool; the old connections
+/// close as soon as the exchanges on them have ended, for nobody can start another.
+struct HyperCarrier(Mutex<(Config, Arc<Pool>)>);
 
 impl HyperCarrier {
     fn new(config: &Config) -> Result<Self, ConfigError> {
-        let identity = config.tls.identity.clone().filter(|_| config.is_tls()).map(Arc::new);
-        let pool = Arc::new(Pool::new(Connector::new(config)?));
-        Ok(Self { config: config.clone(), current: Mutex::new((identity, pool)) })
+        Ok(Self(Mutex::new((config.clone(), Arc::new(Pool::new(Connector::new(config)?))))))
     }
 
-    fn pool(&self, identity: Option<Arc<Identity>>) -> Result<Arc<Pool>, ConfigError> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0 != identity {
-            let mut config = self.config.clone();
-            config.tls.identity = identity.as_deref().cloned();
+    fn pool(&self, tls: &Tls) -> Result<Arc<Pool>, ConfigError> {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0.tls != *tls {
+            let mut config = current.0.clone();
+            config.tls = tls.clone();
             let pool = Arc::new(Pool::new(Connector::new(&config)?));
-            tracing::debug!("connecting anew with another client certificate");
-            *current = (identity, pool);
+            tracing::debug!("connecting anew with other certificates");
+            *current = (config, pool);
         }
         Ok(current.1.clone())
     }
@@ -69,12 +64,16 @@ impl Carrier for HyperCarrier {
     fn carry(
         &self,
         request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
+        tls: Arc<Tls>,
     ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
-        let pool = self.pool(identity);
+        let pool = self.pool(&tls);
         Box::pin(async move {
             let pool = pool.map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
             pool.send(request.map(Full::new)).await
         })
+    }
+
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError> {
+        cloudcoil_tls::check(tls)
     }
 }

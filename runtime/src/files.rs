@@ -28,6 +28,18 @@ pub fn read_file(path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
     }
 }
 
+/// Reads again what [`read_file`] has read: a token, a certificate or a key, which others renew. A pipe was read to its end, and whoever
+/// opened it once more could wait for ever, so it is an error as all is that is no file.
+///
+/// # Errors
+/// As [`read_file`], and for what is no regular file.
+pub fn reread_file(path: impl AsRef<Path>) -> Result<Vec<u8>, ReadError> {
+    match std::fs::metadata(&path)?.is_file() {
+        true => read_file(path),
+        false => Err(ReadError::Failed("no regular file, so it is not read again".into())),
+    }
+}
+
 /// How large a file may be that [`read_file`] reads, in bytes.
 pub const MAX_FILE: u64 = 10 << 20;
 
@@ -59,10 +71,14 @@ mod tests {
         });
         assert_eq!(read_file(&pipe).unwrap(), b"written");
         writing.join().unwrap();
+        assert!(reread_file(&pipe).is_err(), "whoever opens it waits for somebody who writes");
         assert_eq!(read_file("/dev/zero"), Err(ReadError::Failed("larger than 10 MiB".into())));
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         std::fs::write(&file, "content").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(read_file(&link).unwrap(), b"content");
+        assert_eq!(
+            (read_file(&link).unwrap(), reread_file(&link).unwrap()),
+            (b"content".to_vec(), b"content".to_vec())
+        );
     }
 }

@@ -27,7 +27,7 @@ mod system;
 use cloudcoil_dual::asynchronous as dual;
 
 pub use facade::*;
-pub use files::{MAX_FILE, read_file};
+pub use files::{MAX_FILE, read_file, reread_file};
 pub use plain::nouns::*;
 pub use ports::{Body, Carrier, Listener, Runtime, System, Transport};
 pub use session::Session;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Identity, ReadError};
+use cloudcoil_core::config::{ConfigError, ReadError, Tls};
 use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_core::listen::{ListenConfig, ListenError};
 use cloudcoil_core::{NetworkError, Now, Time};
@@ -60,18 +60,23 @@ pub type Body = BoxStream<'static, Result<Bytes, NetworkError>>;
 
 /// Carries requests that say all there is to say: what an adapter supplies to a [`Session`](crate::Session).
 pub trait Carrier: Send + Sync + 'static {
-    /// As [`Transport::send`], for a request with an absolute address and credentials in it. The connection is made with that
-    /// client certificate; one that was made with another is not used.
-    fn carry(
-        &self,
-        request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
-    ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>>;
+    /// As [`Transport::send`], for a request with an absolute address and credentials in it. The connection is made as `tls` says, with
+    /// that client certificate and those authorities; one that was made otherwise is not used, and closes when what it carries has
+    /// ended.
+    fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>)
+    -> BoxFuture<'static, Result<Response<Body>, NetworkError>>;
+
+    /// Whether connections can be made as `tls` says: asked before the first that is, when files of certificates have changed.
+    ///
+    /// # Errors
+    /// [`ConfigError::InvalidPem`], naming the certificate or key at fault.
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError>;
 }
 
 /// The files and programs of the machine: what an adapter supplies to a [`Session`](crate::Session).
 pub trait System: Send + Sync + 'static {
-    /// Reads a file whole.
+    /// Reads a file whole, which has been read before. What is no regular file, such as a pipe that was read to its end, is an error
+    /// and not waited for: [`reread_file`](crate::reread_file).
     fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>>;
 
     /// Runs a program to its end. Dropping the future ends the program.

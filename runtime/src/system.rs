@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 
 use crate::blocking::program::Program;
 use crate::blocking::{self, Cancel};
-use crate::{System, read_file};
+use crate::{System, read_file, reread_file};
 
 /// Reads files, and runs programs as children of this process, for tasks and for threads. What tasks wait for is done on a thread of
 /// its own, so that no executor's is blocked.
@@ -25,13 +25,13 @@ impl LocalSystem {
     /// # Errors
     /// As there.
     pub async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
-        aside("cloudcoil-file", move || read_file(path)).await.unwrap_or_else(|why| Err(ReadError::Failed(why)))
+        content(move || read_file(path)).await
     }
 }
 
 impl System for LocalSystem {
     fn read(&self, path: PathBuf) -> BoxFuture<'static, Result<Vec<u8>, ReadError>> {
-        Box::pin(Self::read_file(path))
+        Box::pin(content(move || reread_file(path)))
     }
 
     fn run(&self, command: Command) -> BoxFuture<'static, Result<Finished, RunError>> {
@@ -50,7 +50,7 @@ impl System for LocalSystem {
 
 impl blocking::System for LocalSystem {
     fn read(&self, path: PathBuf) -> Result<Vec<u8>, ReadError> {
-        read_file(path)
+        reread_file(path)
     }
 
     fn run(&self, command: Command, cancel: &Cancel) -> Result<Finished, RunError> {
@@ -69,6 +69,10 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.0.cancel();
     }
+}
+
+async fn content(read: impl FnOnce() -> Result<Vec<u8>, ReadError> + Send + 'static) -> Result<Vec<u8>, ReadError> {
+    aside("cloudcoil-file", read).await.unwrap_or_else(|why| Err(ReadError::Failed(why)))
 }
 
 /// What comes of work on a thread of its own, or why nothing does.

@@ -52,6 +52,14 @@ pub fn client_config(tls: &Tls, protocols: &[&[u8]]) -> Result<ClientConfig, Con
     Ok(config)
 }
 
+/// Whether connections can be made so: what a `Carrier` is asked before it is told to.
+///
+/// # Errors
+/// As [`client_config`].
+pub fn check(tls: &Tls) -> Result<(), ConfigError> {
+    client_config(tls, &[]).map(drop)
+}
+
 /// How a proxy that speaks HTTP/1.1 over TLS is to be greeted. The machine's own authorities vouch for it, and those of the
 /// configuration as well; a client certificate is for the server, and not shown to it.
 ///

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ::http::{Request, Response};
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity};
+use cloudcoil_core::config::{Config, ConfigError, Tls};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::LocalSystem;
 
@@ -27,9 +27,7 @@ impl UreqTransport {
     /// # Errors
     /// [`ConfigError`] where TLS or the impersonated user cannot be as configured.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
-        let identity = config.tls.identity.clone().filter(|_| config.is_tls()).map(Arc::new);
-        let connections = Mutex::new((identity, Connections::new(config)?));
-        let carrier = UreqCarrier { config: config.clone(), connections };
+        let carrier = UreqCarrier(Mutex::new((config.clone(), Connections::new(config)?)));
         Ok(Self(Session::new(config, Arc::new(carrier), Arc::new(LocalSystem))?))
     }
 }
@@ -46,33 +44,30 @@ impl fmt::Debug for UreqTransport {
     }
 }
 
-struct UreqCarrier {
-    config: Config,
-    /// Those of the client certificate that is in use.
-    connections: Mutex<(Option<Arc<Identity>>, Connections)>,
-}
+/// The connections that were made with the certificates that are in use.
+struct UreqCarrier(Mutex<(Config, Connections)>);
 
 impl UreqCarrier {
-    fn connections(&self, identity: Option<Arc<Identity>>) -> Result<Connections, ConfigError> {
+    fn connections(&self, tls: &Tls) -> Result<Connections, ConfigError> {
         // What is in there is whole, whoever has panicked.
-        let mut current = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0 != identity {
-            let mut config = self.config.clone();
-            config.tls.identity = identity.as_deref().cloned();
-            *current = (identity, Connections::new(&config)?);
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.0.tls != *tls {
+            let mut config = current.0.clone();
+            config.tls = tls.clone();
+            let connections = Connections::new(&config)?;
+            *current = (config, connections);
         }
         Ok(current.1.clone())
     }
 }
 
 impl Carrier for UreqCarrier {
-    fn carry(
-        &self,
-        request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
-        cancel: &Cancel,
-    ) -> Result<Response<Body>, NetworkError> {
+    fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
         let refused = |error: ConfigError| NetworkError::new(NetworkErrorKind::Tls, error.to_string());
-        self.connections(identity).map_err(refused)?.send(request, cancel)
+        self.connections(&tls).map_err(refused)?.send(request, cancel)
+    }
+
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError> {
+        cloudcoil_tls::check(tls)
     }
 }

@@ -26,6 +26,7 @@ mod view;
 pub(crate) mod yaml;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use http::Uri;
 
@@ -128,6 +129,24 @@ pub struct Tls {
     pub insecure_skip_verify: bool,
     /// The client certificate, leaf first, and its key.
     pub identity: Option<Identity>,
+    /// The files that these were read from.
+    pub files: TlsFiles,
+}
+
+/// The files that an authority, a client certificate and its key were read from, each of them alone or all. Long-running clients
+/// read them again, as others renew them; [`Credentials`](crate::credentials::Credentials) say when.
+///
+/// A file counts as long as it is the [origin](Pem::origin) of what is in use: whoever puts another certificate in its place has
+/// that one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TlsFiles {
+    /// That of [`Tls::ca`].
+    pub ca: Option<PathBuf>,
+    /// That of the client certificate.
+    pub certificate: Option<PathBuf>,
+    /// That of its key.
+    pub key: Option<PathBuf>,
 }
 
 /// A client certificate and its private key.
@@ -148,6 +167,13 @@ pub struct Pem {
     pub origin: Box<str>,
     /// The text, which nobody has looked into yet.
     pub text: Secret,
+}
+
+impl Pem {
+    /// The content of a file, which is its origin.
+    pub(crate) fn of_file(path: &Path, content: impl Into<Vec<u8>>) -> Self {
+        Self { origin: path.display().to_string().into(), text: Secret::new(content) }
+    }
 }
 
 impl fmt::Debug for Pem {

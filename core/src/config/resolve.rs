@@ -201,11 +201,11 @@ impl Draft {
 
     /// Takes the content of a file that was wanted.
     pub(super) fn supply(&mut self, wanted: Wanted, bytes: Vec<u8>) -> Result<(), ConfigError> {
-        let pem = |bytes| Pem { origin: wanted.path.display().to_string().into(), text: Secret::new(bytes) };
+        let (pem, tls) = (|bytes| Pem::of_file(&wanted.path, bytes), &mut self.config.tls);
         match wanted.what {
-            What::Ca => self.config.tls.ca = Some(pem(bytes)),
-            What::Certificate => self.certificate = Some(pem(bytes)),
-            What::Key => self.key = Some(pem(bytes)),
+            What::Ca => (tls.ca, tls.files.ca) = (Some(pem(bytes)), Some(wanted.path)),
+            What::Certificate => (self.certificate, tls.files.certificate) = (Some(pem(bytes)), Some(wanted.path)),
+            What::Key => (self.key, tls.files.key) = (Some(pem(bytes)), Some(wanted.path)),
             What::Namespace => {
                 let namespace = String::from_utf8_lossy(&bytes);
                 if !namespace.trim().is_empty() {

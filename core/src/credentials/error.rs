@@ -1,11 +1,12 @@
 //! Why there are no credentials. No message holds what a program has printed on its standard output.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
 use super::plugin::Ending;
-use crate::config::ExecVersion;
+use crate::config::{ConfigError, ExecVersion, ReadError};
 
 /// A program that should have fetched credentials, and has not.
 ///
@@ -106,6 +107,31 @@ pub enum CredentialsProblem {
     /// The time of expiry is not written as RFC 3339 has it.
     #[error("printed an expirationTimestamp that is no time of RFC 3339")]
     InvalidExpiry,
+}
+
+/// Why a client certificate or an authority has not been renewed from its files: what was read before stays in use.
+///
+/// ```
+/// use cloudcoil_core::config::ReadError;
+/// use cloudcoil_core::credentials::CredentialsWarning;
+///
+/// let warning = CredentialsWarning::Unreadable { path: "/pki/client.crt".into(), error: ReadError::NotFound };
+/// assert_eq!(warning.to_string(), "cannot read /pki/client.crt: no such file; what it held before stays in use");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CredentialsWarning {
+    /// A file cannot be read.
+    #[error("cannot read {}: {error}; what it held before stays in use", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: ReadError,
+    },
+    /// What was read is no certificate, authority or key, or only the beginning of one; or a key is that of another certificate.
+    #[error("{0}; what was there before stays in use")]
+    Unusable(ConfigError),
 }
 
 struct After<'a>(&'static str, &'a str);

@@ -8,13 +8,21 @@ use proptest::prelude::*;
 
 use super::fuzz::config;
 use super::*;
-use crate::config::{Auth, Secret, TokenFile};
+use crate::config::{Auth, Pem, Secret, TokenFile};
 use crate::laws::{self, Move};
 
-fn machine(is_file: bool) -> Credentials {
+fn machine((is_file, has_certificates): (bool, bool)) -> Credentials {
     let mut config = config();
     if is_file {
         config.auth = Auth::TokenFile(TokenFile::new("/t".into(), b"token").unwrap());
+    }
+    if has_certificates {
+        let read = |path: &str| (Pem::of_file(path.as_ref(), "one"), Some(path.into()));
+        let ((certificate, certificate_file), (key, key_file), (ca, ca_file)) = (read("/c"), read("/k"), read("/a"));
+        config.tls.identity = Some(Identity { certificate, key });
+        config.tls.ca = Some(ca);
+        (config.tls.files.certificate, config.tls.files.key, config.tls.files.ca) =
+            (certificate_file, key_file, ca_file);
     }
     Credentials::new(&config, false, Tickets::new(3))
 }
@@ -42,10 +50,14 @@ fn input() -> impl Strategy<Value = CredentialsInput> {
     let caller = || (0_usize..6).prop_map(|at| tickets(1)[at]);
     let ticket = || (0_usize..8).prop_map(|at| tickets(3)[at]);
     let content = prop_oneof![Just(Ok(b"one".to_vec())), Just(Ok(b"two".to_vec())), Just(Err(ReadError::NotFound))];
+    let unusable = ConfigError::InvalidPem { origin: "/k".into(), problem: "no key".into() };
+    let checked = prop_oneof![Just(Ok(())), Just(Err(unusable))];
     prop_oneof![
         caller().prop_map(|caller| CredentialsInput::Asked { caller }),
         (caller(), 0_u64..5).prop_map(|(caller, generation)| CredentialsInput::Rejected { caller, generation }),
+        (caller(), 0_u64..5).prop_map(|(caller, generation)| CredentialsInput::Failed { caller, generation }),
         caller().prop_map(|caller| CredentialsInput::Left { caller }),
+        (ticket(), checked).prop_map(|(ticket, result)| CredentialsInput::Checked { ticket, result }),
         (ticket(), content).prop_map(|(ticket, result)| CredentialsInput::Read { ticket, result }),
         (ticket(), outcome()).prop_map(|(ticket, result)| CredentialsInput::Ran { ticket, result }),
     ]
@@ -63,6 +75,7 @@ fn stale() -> Vec<CredentialsInput> {
     vec![
         CredentialsInput::Read { ticket, result: Ok(b"stale".to_vec()) },
         CredentialsInput::Ran { ticket, result: Ok(finished) },
+        CredentialsInput::Checked { ticket, result: Ok(()) },
         CredentialsInput::Left { caller: ticket },
     ]
 }
@@ -78,24 +91,24 @@ proptest! {
     }
 
     #[test]
-    fn the_laws_hold(is_file: bool, script in script()) {
+    fn the_laws_hold(is_file: (bool, bool), script in script()) {
         laws::same_inputs_same_outputs(|| machine(is_file), &script);
         laws::stale_inputs_change_nothing(|| machine(is_file), &script, &stale());
     }
 
     #[test]
-    fn every_question_is_answered_once_and_one_effect_is_in_flight(is_file: bool, inputs in vec((input(), 0_u64..9_000), 0..60)) {
+    fn every_question_is_answered_once_and_one_effect_is_in_flight(is_file: (bool, bool), inputs in vec((input(), 0_u64..9_000), 0..60)) {
         let mut model = Model { machine: machine(is_file), now: Now::default(), waiting: BTreeSet::new(), flight: None };
         for (input, millis) in inputs {
             match &input {
                 // A caller asks one thing at a time, as it promises.
-                CredentialsInput::Asked { caller } | CredentialsInput::Rejected { caller, .. } => {
+                CredentialsInput::Asked { caller } | CredentialsInput::Rejected { caller, .. } | CredentialsInput::Failed { caller, .. } => {
                     if !model.waiting.insert(*caller) {
                         continue;
                     }
                 }
                 CredentialsInput::Left { caller } => drop(model.waiting.remove(caller)),
-                CredentialsInput::Read { .. } | CredentialsInput::Ran { .. } => {}
+                CredentialsInput::Read { .. } | CredentialsInput::Checked { .. } | CredentialsInput::Ran { .. } => {}
             }
             model.step(Some(model.in_flight(input)));
             model.now = model.now.after(Duration::from_millis(millis));
@@ -119,18 +132,21 @@ impl Model {
     fn in_flight(&self, input: CredentialsInput) -> CredentialsInput {
         match (input, self.flight) {
             (CredentialsInput::Read { result, .. }, Some(ticket)) => CredentialsInput::Read { ticket, result },
+            (CredentialsInput::Checked { result, .. }, Some(ticket)) => CredentialsInput::Checked { ticket, result },
             (CredentialsInput::Ran { result, .. }, Some(ticket)) => CredentialsInput::Ran { ticket, result },
             (input, _) => input,
         }
     }
 
     fn step(&mut self, input: Option<CredentialsInput>) {
-        let answered = match &input {
-            Some(CredentialsInput::Read { .. }) => self.flight.filter(|_| self.machine.source.is_file()),
-            Some(CredentialsInput::Ran { .. }) => self.flight.filter(|_| !self.machine.source.is_file()),
-            _ => None,
+        let is_answered = match (&input, &self.machine.state) {
+            (Some(CredentialsInput::Read { .. }), State::Reading { .. })
+            | (Some(CredentialsInput::Checked { .. }), State::Checking { .. }) => true,
+            (Some(CredentialsInput::Read { .. }), State::Fetching { .. }) => self.machine.source.is_file(),
+            (Some(CredentialsInput::Ran { .. }), State::Fetching { .. }) => !self.machine.source.is_file(),
+            _ => false,
         };
-        if answered.is_some() {
+        if is_answered {
             self.flight = None;
         }
         let mut out = Outbox::new();
@@ -140,7 +156,10 @@ impl Model {
                 CredentialsOutput::Grant { caller, .. }
                 | CredentialsOutput::Refuse { caller, .. }
                 | CredentialsOutput::Stand { caller } => assert!(self.waiting.remove(&caller), "answered twice"),
-                CredentialsOutput::Read { ticket, .. } | CredentialsOutput::Run { ticket, .. } => {
+                CredentialsOutput::Warn(_) => {}
+                CredentialsOutput::Read { ticket, .. }
+                | CredentialsOutput::Check { ticket, .. }
+                | CredentialsOutput::Run { ticket, .. } => {
                     assert_eq!(self.flight.replace(ticket), None, "two at once");
                 }
                 CredentialsOutput::Cancel { ticket } => assert_eq!(self.flight.take(), Some(ticket)),

@@ -1,14 +1,15 @@
 //! Where credentials come from, and how long they are good.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
 
 use super::error::{CredentialsError, CredentialsProblem};
 use super::plugin::{self, Fetched};
-use super::{CredentialsOutput, Finished, Grant, RunError};
-use crate::config::{Auth, Config, ExecConfig};
+use super::{CredentialsOutput, Finished, RunError};
+use crate::config::{Auth, Config, ExecConfig, Identity, Pem};
 use crate::machine::Ticket;
 use crate::time::{Now, Time, UnixTime};
 
@@ -24,7 +25,9 @@ pub(super) enum Source {
 
 /// What is granted for now.
 pub(super) struct Held {
-    pub(super) grant: Grant,
+    pub(super) authorization: Option<HeaderValue>,
+    /// The client certificate that a program has fetched; one that the configuration has goes before it.
+    pub(super) identity: Option<Arc<Identity>>,
     pub(super) since: Time,
     pub(super) until: Until,
     pub(super) is_rejected: bool,
@@ -86,6 +89,15 @@ impl Source {
         }
     }
 
+    /// Another authority vouches for the server: a program that is told about the cluster is told so too.
+    pub(super) fn trust(&mut self, ca: Option<&Pem>) {
+        if let Self::Program { config, .. } = self
+            && let Some(cluster) = &mut config.cluster
+        {
+            cluster.certificate_authority = ca.cloned();
+        }
+    }
+
     /// What came of running the program.
     pub(super) fn fetched(&self, result: Result<Finished, RunError>) -> Result<Fetched, CredentialsError> {
         match self {
@@ -96,6 +108,15 @@ impl Source {
 }
 
 impl Held {
+    pub(super) const fn new(
+        since: Time,
+        authorization: Option<HeaderValue>,
+        identity: Option<Arc<Identity>>,
+        until: Until,
+    ) -> Self {
+        Self { authorization, identity, since, until, is_rejected: false }
+    }
+
     /// Whether it can be granted now. The first use starts the period of a file.
     pub(super) fn is_fresh(&mut self, now: Now) -> bool {
         let is_current = match &mut self.until {

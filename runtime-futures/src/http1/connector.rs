@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 
-use cloudcoil_core::config::{Config, ConfigError, Identity};
+use cloudcoil_core::config::{Config, ConfigError, Tls};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::Runtime;
@@ -16,32 +16,27 @@ use http::HeaderValue;
 use super::connection::Connection;
 use super::{Dial, Io};
 
-/// Makes connections to one server, with one client certificate.
+/// Makes connections to one server, with the same certificates.
 pub(crate) struct Connector {
     route: Route,
     dial: Arc<dyn Dial>,
     config: Config,
-    identity: Option<Arc<Identity>>,
 }
 
 impl Connector {
     pub(crate) fn new(config: &Config, dial: Arc<dyn Dial>) -> Result<Self, ConfigError> {
-        Self::made(config.clone(), dial, config.tls.identity.clone().map(Arc::new))
+        Ok(Self { route: Route::new(config, &[b"http/1.1"])?, dial, config: config.clone() })
     }
 
-    /// The same, with another client certificate.
-    pub(crate) fn with_identity(&self, identity: Option<Arc<Identity>>) -> Result<Self, ConfigError> {
-        Self::made(self.config.clone(), self.dial.clone(), identity)
+    /// The same, with other certificates.
+    pub(crate) fn with_tls(&self, tls: Tls) -> Result<Self, ConfigError> {
+        let mut config = self.config.clone();
+        config.tls = tls;
+        Self::new(&config, self.dial.clone())
     }
 
-    pub(crate) fn has_identity(&self, identity: Option<&Identity>) -> bool {
-        self.identity.as_deref() == identity
-    }
-
-    fn made(mut config: Config, dial: Arc<dyn Dial>, identity: Option<Arc<Identity>>) -> Result<Self, ConfigError> {
-        config.tls.identity = identity.as_deref().cloned();
-        let route = Route::new(&config, &[b"http/1.1"])?;
-        Ok(Self { route, dial, config, identity })
+    pub(crate) const fn tls(&self) -> &Tls {
+        &self.config.tls
     }
 
     /// See [`Route::forwarding`].

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity};
+use cloudcoil_core::config::{Config, ConfigError, Tls};
 use cloudcoil_core::http1::{Part, encode, encode_forwarded, may_repeat};
 use cloudcoil_core::{NetworkError, NetworkErrorKind, Time};
 use cloudcoil_runtime::{Body, Carrier, Runtime};
@@ -57,7 +57,7 @@ struct Shared {
     pool: Mutex<Pool>,
 }
 
-/// The connections of one client certificate.
+/// The connections that were made with the same certificates.
 struct Pool {
     connector: Arc<Connector>,
     /// Connections that carry nothing, and since when.
@@ -75,16 +75,12 @@ impl Http1 {
     }
 
     /// Sends a request, whose URI is absolute, and answers once the head of the answer is there. Dropping the future or the body
-    /// closes the connection. A connection that was made with another client certificate is not used again.
+    /// closes the connection. A connection that was made otherwise than `tls` says is not used again.
     ///
     /// # Errors
     /// By its kind, a [`NetworkError`] tells whether the request can have reached the server.
-    pub async fn send(
-        &self,
-        mut request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
-    ) -> Result<Response<Body>, NetworkError> {
-        let connector = self.connector(identity)?;
+    pub async fn send(&self, mut request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
+        let connector = self.connector(&tls)?;
         let bytes = match connector.forwarding() {
             None => encode(&request)?,
             Some(authorization) => {
@@ -129,11 +125,11 @@ impl Http1 {
         Box::pin(pieces)
     }
 
-    /// What connects with a client certificate; the connections of another are forgotten.
-    fn connector(&self, identity: Option<Arc<Identity>>) -> Result<Arc<Connector>, NetworkError> {
+    /// What connects with certificates; the connections of others are forgotten.
+    fn connector(&self, tls: &Tls) -> Result<Arc<Connector>, NetworkError> {
         let mut pool = self.pool();
-        if !pool.connector.has_identity(identity.as_deref()) {
-            let connector = pool.connector.with_identity(identity);
+        if pool.connector.tls() != tls {
+            let connector = pool.connector.with_tls(tls.clone());
             let connector = connector.map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
             pool.connector = Arc::new(connector);
             pool.idle.clear();
@@ -192,10 +188,14 @@ impl Carrier for Http1 {
     fn carry(
         &self,
         request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
+        tls: Arc<Tls>,
     ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
         let http = self.clone();
-        Box::pin(async move { http.send(request, identity).await })
+        Box::pin(async move { http.send(request, tls).await })
+    }
+
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError> {
+        cloudcoil_tls::check(tls)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cloudcoil_core::NetworkError;
-use cloudcoil_core::config::{Identity, ReadError};
+use cloudcoil_core::config::{ConfigError, ReadError, Tls};
 use cloudcoil_core::credentials::{Command, Finished, RunError};
 use http::{Request, Response};
 
@@ -29,23 +29,26 @@ pub type Body = Box<dyn Iterator<Item = Result<Bytes, NetworkError>> + Send>;
 
 /// Carries requests that say all there is to say: what an adapter supplies to a [`Session`](super::Session).
 pub trait Carrier: Send + Sync + 'static {
-    /// As [`Transport::send`], for a request with an absolute address and credentials in it. The connection is made with that
-    /// client certificate; one that was made with another is not used.
+    /// As [`Transport::send`], for a request with an absolute address and credentials in it. The connection is made as `tls` says, with
+    /// that client certificate and those authorities; one that was made otherwise is not used, and closes when what it carries has
+    /// ended.
     ///
     /// # Errors
     /// A [`NetworkError`] whose kind tells whether the request can have been sent.
-    fn carry(
-        &self,
-        request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
-        cancel: &Cancel,
-    ) -> Result<Response<Body>, NetworkError>;
+    fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>, cancel: &Cancel) -> Result<Response<Body>, NetworkError>;
+
+    /// Whether connections can be made as `tls` says: asked before the first that is, when files of certificates have changed.
+    ///
+    /// # Errors
+    /// [`ConfigError::InvalidPem`], naming the certificate or key at fault.
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError>;
 }
 
 /// The files and programs of the machine: what an adapter supplies to a [`Session`](super::Session). Both are asked for on threads
 /// of their own.
 pub trait System: Send + Sync + 'static {
-    /// Reads a file whole.
+    /// Reads a file whole, which has been read before. What is no regular file, such as a pipe that was read to its end, is an error
+    /// and not waited for: [`reread_file`](crate::reread_file).
     ///
     /// # Errors
     /// Why it cannot be read.

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cloudcoil_core::credentials::CredentialsInput;
 use cloudcoil_core::{NetworkError, Target};
 use http::{Request, Response};
 
 use super::world::session::{Courier, plain};
 use super::world::{Body, dual};
 
-/// Sends a request with all that its target wants, and once more with better credentials if it is rejected and there are any.
+/// Sends a request with all that its target wants, and once more if it is rejected and there are better credentials, or if one side
+/// has refused the other and there are other certificates.
 #[dual]
 pub(crate) async fn exchange(
     target: &Arc<Target>,
@@ -17,17 +19,25 @@ pub(crate) async fn exchange(
     request: Request<Bytes>,
 ) -> Result<Response<Body>, NetworkError> {
     let mut outgoing = target.outgoing(request)?;
-    let mut grant = courier.ask(None).await?.expect("only a rejection can stand");
+    let asked = courier.ask(|caller| CredentialsInput::Asked { caller }).await?;
+    let mut grant = asked.expect("only what was of no use can stand");
     loop {
-        let response = courier.carry(outgoing.with(&grant), grant.identity.clone()).await;
-        let response = response.map_err(|error| target.blame(error))?;
-        if outgoing.is_rejected(response.status())
-            && let Some(better) = courier.ask(Some(grant.generation)).await?
+        let carried = courier.carry(outgoing.with(&grant), grant.tls.clone()).await;
+        let is_rejected = matches!(&carried, Ok(response) if outgoing.is_rejected(response.status()));
+        let is_untrusted = matches!(&carried, Err(error) if outgoing.is_untrusted(error));
+        let generation = grant.generation;
+        let question = |caller| match is_rejected {
+            true => CredentialsInput::Rejected { caller, generation },
+            false => CredentialsInput::Failed { caller, generation },
+        };
+        if (is_rejected || is_untrusted)
+            && let Some(better) = courier.ask(question).await?
         {
             tracing::debug!(generation = better.generation, "sending once more with other credentials");
             grant = better;
             continue;
         }
+        let response = carried.map_err(|error| target.blame(error))?;
         let (mut head, body) = response.into_parts();
         let gunzip = outgoing.decompression(&mut head.headers);
         return Ok(Response::from_parts(head, plain::body(body, gunzip, target.clone())));

@@ -10,7 +10,7 @@ use cloudcoil_core::credentials::{Credentials, CredentialsError, CredentialsInpu
 use cloudcoil_core::{Deadline, Machine as _, Outbox, Ticket, Tickets, Time};
 use futures_util::future::BoxFuture;
 
-use crate::{Runtime, System};
+use crate::{Carrier, Runtime, System};
 
 /// `None` where there is nothing better than what was rejected.
 pub(super) type Reply = Result<Option<Grant>, CredentialsError>;
@@ -21,6 +21,7 @@ pub(super) struct Keeper {
     state: Mutex<State>,
     waiting: Arc<Wakers>,
     runtime: Arc<dyn Runtime>,
+    carrier: Arc<dyn Carrier>,
     system: Arc<dyn System>,
 }
 
@@ -35,7 +36,12 @@ struct State {
 }
 
 impl Keeper {
-    pub(super) fn new(config: &Config, runtime: Arc<dyn Runtime>, system: Arc<dyn System>) -> Self {
+    pub(super) fn new(
+        config: &Config,
+        runtime: Arc<dyn Runtime>,
+        carrier: Arc<dyn Carrier>,
+        system: Arc<dyn System>,
+    ) -> Self {
         let state = State {
             credentials: Credentials::new(config, system.has_terminal(), Tickets::new(0)),
             deadline: None,
@@ -44,17 +50,13 @@ impl Keeper {
             replies: BTreeMap::new(),
             callers: Tickets::new(1),
         };
-        Self { state: Mutex::new(state), waiting: Arc::default(), runtime, system }
+        Self { state: Mutex::new(state), waiting: Arc::default(), runtime, carrier, system }
     }
 
-    /// Asks for credentials, or better ones than those of the generation that was rejected, and waits for the reply. Dropping the
-    /// future takes the question back.
-    pub(super) async fn ask(self: Arc<Self>, rejected: Option<u64>) -> Reply {
+    /// Asks a caller's question, and waits for the reply. Dropping the future takes it back.
+    pub(super) async fn ask(self: Arc<Self>, question: impl FnOnce(Ticket) -> CredentialsInput) -> Reply {
         let caller = self.state().callers.issue();
-        let mut asked = Some(match rejected {
-            None => CredentialsInput::Asked { caller },
-            Some(generation) => CredentialsInput::Rejected { caller, generation },
-        });
+        let mut asked = Some(question(caller));
         let guard = Asking { keeper: self, caller };
         std::future::poll_fn(|context| guard.keeper.poll_reply(caller, asked.take(), context)).await
     }
@@ -129,6 +131,11 @@ impl Keeper {
                     let flight = async move { CredentialsInput::Ran { ticket, result: running.await } };
                     state.flight = Some((ticket, Box::pin(flight)));
                 }
+                CredentialsOutput::Check { ticket, tls } => {
+                    let result = self.carrier.check(&tls);
+                    self.step(state, Some(CredentialsInput::Checked { ticket, result }));
+                }
+                CredentialsOutput::Warn(warning) => tracing::warn!("{warning}"),
                 CredentialsOutput::Cancel { ticket } => {
                     state.flight = state.flight.take().filter(|(flying, _)| *flying != ticket);
                 }

@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity};
-use cloudcoil_core::credentials::Grant;
-use cloudcoil_core::{NetworkError, Target};
+use cloudcoil_core::config::{Config, ConfigError, Tls};
+use cloudcoil_core::credentials::{CredentialsInput, Grant};
+use cloudcoil_core::{NetworkError, Target, Ticket};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 
@@ -21,7 +21,8 @@ use crate::{Body, Carrier, Runtime, System, Transport, exchange};
 /// The [`Transport`] of one [`Config`], over what an adapter supplies: addresses, `User-Agent`, impersonation and credentials
 /// go into requests, rejected credentials are fetched anew, and compressed answers become plain.
 ///
-/// A request that is answered 401 is sent once more when there are other credentials to send; see
+/// A request that is answered 401 is sent once more when there are other credentials to send, and one whose connection fails in the
+/// TLS handshake when files of certificates have changed; see
 /// [`Credentials`](cloudcoil_core::credentials::Credentials), which all requests of a session share. Whoever drops a request
 /// while it waits for them does not disturb the others; the last one ends the program that fetches them.
 ///
@@ -58,7 +59,7 @@ impl Session {
         system: Arc<dyn System>,
     ) -> Result<Self, ConfigError> {
         let target = Arc::new(Target::new(config)?);
-        let keeper = Arc::new(Keeper::new(config, runtime, system));
+        let keeper = Arc::new(Keeper::new(config, runtime, carrier.clone(), system));
         Ok(Self { target, courier: Courier { carrier, keeper } })
     }
 }
@@ -84,16 +85,15 @@ pub(crate) struct Courier {
 }
 
 impl Courier {
-    /// Credentials, or better ones than those of the generation that was rejected; `None` if there are none better.
-    pub(crate) async fn ask(&self, rejected: Option<u64>) -> Result<Option<Grant>, NetworkError> {
-        Ok(Keeper::ask(self.keeper.clone(), rejected).await?)
+    /// Credentials, or better ones than those that were of no use; `None` if there are none better.
+    pub(crate) async fn ask(
+        &self,
+        question: impl FnOnce(Ticket) -> CredentialsInput,
+    ) -> Result<Option<Grant>, NetworkError> {
+        Ok(Keeper::ask(self.keeper.clone(), question).await?)
     }
 
-    pub(crate) async fn carry(
-        &self,
-        request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
-    ) -> Result<Response<Body>, NetworkError> {
-        self.carrier.carry(request, identity).await
+    pub(crate) async fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
+        self.carrier.carry(request, tls).await
     }
 }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use cloudcoil_core::config::{Auth, ConfigSource, Environment, Identity, ReadError, Secret};
+use cloudcoil_core::config::{Auth, ConfigSource, Environment, ReadError, Secret};
 use cloudcoil_core::credentials::{Command, Ending, Finished, RunError};
 use cloudcoil_core::{NetworkErrorKind, Now, Time};
 use futures_channel::oneshot;
@@ -47,13 +47,17 @@ impl Runtime for World {
 }
 
 impl Carrier for World {
-    fn carry(&self, request: Request<Bytes>, _: Option<Arc<Identity>>) -> BoxFuture<'static, Answer> {
+    fn carry(&self, request: Request<Bytes>, _: Arc<Tls>) -> BoxFuture<'static, Answer> {
         let is_known =
             request.headers().get(header::AUTHORIZATION).is_some_and(|header| header == *self.token.lock().unwrap());
         self.requests.lock().unwrap().push(request);
         let status = if is_known { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
         let answer = || Ok(Response::builder().status(status).body(stream::empty().boxed()).unwrap());
         Box::pin(std::future::ready(self.answer.lock().unwrap().take().unwrap_or_else(answer)))
+    }
+
+    fn check(&self, _: &Tls) -> Result<(), ConfigError> {
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity, ReadError};
+use cloudcoil_core::config::{Config, ConfigError, ReadError, Tls};
 use cloudcoil_core::credentials::{Command, Finished, RunError};
 use cloudcoil_core::{
     Deadline, HttpEffect, HttpEvent, NetworkError, NetworkErrorKind, Now, Outbox, Random, Ticket, Tickets, Time,
@@ -320,17 +320,17 @@ impl Drop for Sleep {
 }
 
 impl Carrier for Inside {
-    fn carry(
-        &self,
-        request: Request<Bytes>,
-        _: Option<Arc<Identity>>,
-    ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
+    fn carry(&self, request: Request<Bytes>, _: Arc<Tls>) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
         let mut state = self.state();
         let ticket = state.tickets.issue();
         state.exchanges.insert(ticket, Heard::default());
         state.effects.push_back(HttpEffect::Send { ticket, request: request.into() });
         let exchange = Exchange { inside: self.clone(), ticket, open: true };
         Box::pin(exchange.head())
+    }
+
+    fn check(&self, _: &Tls) -> Result<(), ConfigError> {
+        Ok(())
     }
 }
 

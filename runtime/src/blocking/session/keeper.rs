@@ -10,7 +10,7 @@ use cloudcoil_core::credentials::{
 };
 use cloudcoil_core::{Deadline, Machine as _, NetworkError, NetworkErrorKind, Outbox, Ticket, Tickets};
 
-use crate::blocking::{Cancel, Clock, System};
+use crate::blocking::{Cancel, Carrier, Clock, System};
 
 /// Credentials, and what they have asked for. A file is read and a program run on a thread of its own, so that whoever waits
 /// can leave, and nobody else is held up.
@@ -19,6 +19,7 @@ pub(super) struct Keeper {
     /// There are replies, somebody has given up, or there is another deadline.
     changed: Condvar,
     clock: Clock,
+    carrier: Arc<dyn Carrier>,
     system: Arc<dyn System>,
 }
 
@@ -35,7 +36,7 @@ struct State {
 type Reply = Result<Option<Grant>, CredentialsError>;
 
 impl Keeper {
-    pub(super) fn new(config: &Config, system: Arc<dyn System>) -> Arc<Self> {
+    pub(super) fn new(config: &Config, carrier: Arc<dyn Carrier>, system: Arc<dyn System>) -> Arc<Self> {
         let state = State {
             credentials: Credentials::new(config, system.has_terminal(), Tickets::new(0)),
             deadline: None,
@@ -43,19 +44,19 @@ impl Keeper {
             replies: BTreeMap::new(),
             callers: Tickets::new(1),
         };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::new(), system })
+        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::new(), carrier, system })
     }
 
-    /// Credentials, or better ones than those of the generation that was rejected; `None` if there are none better. Waits until there
-    /// is an answer, or `cancel` is called for.
-    pub(super) fn ask(self: &Arc<Self>, rejected: Option<u64>, cancel: &Cancel) -> Result<Option<Grant>, NetworkError> {
+    /// Asks a caller's question, and waits for the reply, or until `cancel` is called for: `None` if there is nothing better than what
+    /// was of no use.
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        question: impl FnOnce(Ticket) -> CredentialsInput,
+        cancel: &Cancel,
+    ) -> Result<Option<Grant>, NetworkError> {
         let mut state = self.state();
         let caller = state.callers.issue();
-        let input = match rejected {
-            None => CredentialsInput::Asked { caller },
-            Some(generation) => CredentialsInput::Rejected { caller, generation },
-        };
-        self.step(&mut state, Some(input));
+        self.step(&mut state, Some(question(caller)));
         if !state.replies.contains_key(&caller) {
             drop(state);
             let keeper = self.clone();
@@ -124,6 +125,11 @@ impl Keeper {
                     let refused = |why| CredentialsInput::Ran { ticket, result: Err(RunError::Failed(why)) };
                     self.start(state, ticket, run, refused);
                 }
+                CredentialsOutput::Check { ticket, tls } => {
+                    let result = self.carrier.check(&tls);
+                    self.step(state, Some(CredentialsInput::Checked { ticket, result }));
+                }
+                CredentialsOutput::Warn(warning) => tracing::warn!("{warning}"),
                 CredentialsOutput::Cancel { ticket } => {
                     if let Some((_, cancel)) = state.flight.take_if(|(flying, _)| *flying == ticket) {
                         cancel.cancel();

@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cloudcoil_core::config::{Config, ConfigError, Identity};
-use cloudcoil_core::credentials::Grant;
-use cloudcoil_core::{NetworkError, Target};
+use cloudcoil_core::config::{Config, ConfigError, Tls};
+use cloudcoil_core::credentials::{CredentialsInput, Grant};
+use cloudcoil_core::{NetworkError, Target, Ticket};
 use http::{Request, Response};
 
 use self::keeper::Keeper;
@@ -18,7 +18,8 @@ use super::{Body, Cancel, Carrier, System, Transport, exchange};
 /// The [`Transport`] of one [`Config`], over what an adapter supplies: addresses, `User-Agent`, impersonation and credentials
 /// go into requests, rejected credentials are fetched anew, and compressed answers become plain.
 ///
-/// A request that is answered 401 is sent once more when there are other credentials to send; see
+/// A request that is answered 401 is sent once more when there are other credentials to send, and one whose connection fails in the
+/// TLS handshake when files of certificates have changed; see
 /// [`Credentials`](cloudcoil_core::credentials::Credentials), which all requests of a session share. Whoever gives up a request
 /// while it waits for them does not disturb the others; the last one ends the program that fetches them.
 #[derive(Clone)]
@@ -35,7 +36,8 @@ impl Session {
     /// [`ConfigError::InvalidImpersonation`], if what is said about the impersonated user cannot be sent.
     pub fn new(config: &Config, carrier: Arc<dyn Carrier>, system: Arc<dyn System>) -> Result<Self, ConfigError> {
         let target = Arc::new(Target::new(config)?);
-        Ok(Self { target, carrier, keeper: Keeper::new(config, system) })
+        let keeper = Keeper::new(config, carrier.clone(), system);
+        Ok(Self { target, carrier, keeper })
     }
 }
 
@@ -58,16 +60,12 @@ pub(crate) struct Courier {
 }
 
 impl Courier {
-    /// Credentials, or better ones than those of the generation that was rejected; `None` if there are none better.
-    pub(crate) fn ask(&self, rejected: Option<u64>) -> Result<Option<Grant>, NetworkError> {
-        self.session.keeper.ask(rejected, &self.cancel)
+    /// Credentials, or better ones than those that were of no use; `None` if there are none better.
+    pub(crate) fn ask(&self, question: impl FnOnce(Ticket) -> CredentialsInput) -> Result<Option<Grant>, NetworkError> {
+        self.session.keeper.ask(question, &self.cancel)
     }
 
-    pub(crate) fn carry(
-        &self,
-        request: Request<Bytes>,
-        identity: Option<Arc<Identity>>,
-    ) -> Result<Response<Body>, NetworkError> {
-        self.session.carrier.carry(request, identity, &self.cancel)
+    pub(crate) fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
+        self.session.carrier.carry(request, tls, &self.cancel)
     }
 }
