@@ -1,9 +1,9 @@
 //! Connections as ureq uses them: TCP, what it takes to get through a proxy, and TLS over it.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::{fmt, mem};
 
 use cloudcoil_core::config::{Config, ConfigError};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
@@ -19,22 +19,16 @@ use ureq::unversioned::transport::{Buffers, ConnectionDetails, LazyBuffers, Next
 use super::wire::{self, Wire, WireIo};
 
 /// Makes connections to one server.
-pub(super) struct Connector {
-    route: Route,
-    /// What a proxy that forwards requests is told of the server, before the path.
-    prefix: Option<String>,
-}
+pub(super) struct Connector(Route);
 
 impl Connector {
     pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
-        let route = Route::new(config, &[b"http/1.1"])?;
-        let prefix = route.forwarding().and_then(|_| Some(format!("http://{}", config.server.authority()?)));
-        Ok(Self { route, prefix })
+        Route::new(config, &[b"http/1.1"]).map(Self)
     }
 
     /// See [`Route::forwarding`].
     pub(super) fn forwarding(&self) -> Option<Option<HeaderValue>> {
-        self.route.forwarding()
+        self.0.forwarding()
     }
 
     fn connect(&self) -> Result<Link, NetworkError> {
@@ -42,11 +36,11 @@ impl Connector {
         if wire::is_given_up() {
             return Err(NetworkError::new(NetworkErrorKind::Connect, "given up before there was a connection"));
         }
-        let steps = self.route.steps()?;
-        let (wire, mut stream) = dial(self.route.address()).map_err(|error| self.route.about(error))?;
+        let steps = self.0.steps()?;
+        let (wire, mut stream) = dial(self.0.address()).map_err(|error| self.0.about(error))?;
         for step in steps {
             let is_proxys = step.is_proxys();
-            let about = |error| if is_proxys { self.route.about(error) } else { error };
+            let about = |error| if is_proxys { self.0.about(error) } else { error };
             match step {
                 Step::Encrypt { config, name, .. } => {
                     stream = encrypt(&wire, config, name, stream).map_err(about)?;
@@ -56,8 +50,7 @@ impl Connector {
                 }
             }
         }
-        let (is_tls, prefix) = (self.route.is_tls(), self.prefix.clone());
-        Ok(Link { stream, wire, is_tls, prefix, is_at_head: true, buffers: LazyBuffers::new(INPUT, OUTPUT) })
+        Ok(Link { stream, wire, buffers: LazyBuffers::new(INPUT, OUTPUT) })
     }
 }
 
@@ -124,7 +117,7 @@ fn speak(stream: &mut dyn Io, mut handshake: ProxyHandshake) -> Result<(), Netwo
 
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connector").field("address", &self.route.address()).finish_non_exhaustive()
+        f.debug_tuple("Connector").field(&self.0.address()).finish()
     }
 }
 
@@ -150,11 +143,6 @@ impl Resolver for Unresolved {
 pub(super) struct Link {
     stream: Stream,
     wire: Arc<Wire>,
-    is_tls: bool,
-    /// What goes before the path of each request.
-    prefix: Option<String>,
-    /// What is sent next is the beginning of a request.
-    is_at_head: bool,
     buffers: LazyBuffers,
 }
 
@@ -165,21 +153,6 @@ trait Io: Read + Write + Send + Sync {}
 impl<T: Read + Write + Send + Sync> Io for T {}
 
 impl Link {
-    /// ureq names paths only; a proxy that forwards requests has to know whom they are for (RFC 9112, section 3.2.2).
-    fn send(&mut self, amount: usize) -> io::Result<()> {
-        let mut rest = &self.buffers.output()[..amount];
-        let is_head = mem::take(&mut self.is_at_head);
-        if let Some(prefix) = self.prefix.as_ref().filter(|_| is_head)
-            && let Some(space) = rest.iter().position(|byte| *byte == b' ')
-        {
-            let (method, path) = rest.split_at(space + 1);
-            self.stream.write_all(&[method, prefix.as_bytes()].concat())?;
-            rest = path;
-        }
-        self.stream.write_all(rest)?;
-        self.stream.flush()
-    }
-
     fn is_silent(&mut self) -> bool {
         if self.wire.tcp().set_nonblocking(true).is_err() {
             return false;
@@ -204,8 +177,10 @@ impl ureq::unversioned::transport::Transport for Link {
         &mut self.buffers
     }
 
-    fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), ureq::Error> {
-        Ok(self.send(amount)?)
+    /// Sends the request as it is, in place of what ureq has made of its outline.
+    fn transmit_output(&mut self, _: usize, _: NextTimeout) -> Result<(), ureq::Error> {
+        self.stream.write_all(&wire::request())?;
+        Ok(self.stream.flush()?)
     }
 
     fn await_input(&mut self, _: NextTimeout) -> Result<bool, ureq::Error> {
@@ -218,16 +193,11 @@ impl ureq::unversioned::transport::Transport for Link {
     /// has to say for itself is taken in.
     fn is_open(&mut self) -> bool {
         wire::lend(&self.wire);
-        self.is_at_head = true;
         let is_open = self.is_silent();
         if !is_open {
             wire::withdraw();
         }
         is_open
-    }
-
-    fn is_tls(&self) -> bool {
-        self.is_tls
     }
 }
 
@@ -249,4 +219,5 @@ impl fmt::Debug for Link {
 
 /// The head of an answer must fit in, with room for one byte more.
 pub(super) const INPUT: usize = 64 << 10;
-const OUTPUT: usize = 16 << 10;
+/// What ureq makes of an outline fits in.
+const OUTPUT: usize = 4 << 10;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use cloudcoil_core::NetworkError;
 use cloudcoil_core::config::{Config, ConfigError};
-use cloudcoil_core::http1::{Flaw, may_repeat};
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use cloudcoil_core::http1::{Flaw, encode, encode_forwarded, may_repeat};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use ureq::Agent;
 
 use super::connector::{Connector, INPUT, Unresolved};
@@ -20,8 +20,8 @@ use crate::{Body, Cancel};
 #[derive(Clone, Debug)]
 pub(crate) struct Connections {
     agent: Agent,
-    /// What the proxy that forwards the requests wants to hear, if there is one.
-    authorization: Option<HeaderValue>,
+    /// Whether a proxy forwards the requests, and with which header; see [`cloudcoil_tls::Route::forwarding`].
+    forwarding: Option<Option<HeaderValue>>,
 }
 
 impl Connections {
@@ -38,38 +38,47 @@ impl Connections {
             .max_idle_age(IDLE_AGE)
             .build();
         let connector = Connector::new(config)?;
-        let authorization = connector.forwarding().flatten();
+        let forwarding = connector.forwarding();
         let agent = Agent::with_parts(settings, connector, Unresolved);
-        Ok(Self { agent, authorization })
+        Ok(Self { agent, forwarding })
     }
 
     /// Sends, and if [`may_repeat`] says so, once more.
     pub(crate) fn send(&self, mut request: Request<Bytes>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
-        if let Some(authorization) = &self.authorization {
+        if let Some(Some(authorization)) = &self.forwarding {
             request.headers_mut().insert(header::PROXY_AUTHORIZATION, authorization.clone());
         }
-        match self.attempt(request.clone(), cancel) {
+        match self.attempt(&request, cancel) {
             (Err(error), is_new) if may_repeat(request.method(), is_new, &error) && !cancel.is_cancelled() => {
-                self.attempt(request, cancel).0
+                self.attempt(&request, cancel).0
             }
             (result, _) => result,
         }
     }
 
     /// Sends once; says also whether a connection was made for it.
-    fn attempt(&self, request: Request<Bytes>, cancel: &Cancel) -> (Result<Response<Body>, NetworkError>, bool) {
-        let (head, body) = request.into_parts();
-        let has_none = body.is_empty() && !matches!(head.method, Method::POST | Method::PUT | Method::PATCH);
-        let (result, connected) = lending(cancel, || match has_none {
-            true => self.agent.run(Request::from_parts(head, ())),
-            false => self.agent.run(Request::from_parts(head, &*body)),
-        });
+    fn attempt(&self, request: &Request<Bytes>, cancel: &Cancel) -> (Result<Response<Body>, NetworkError>, bool) {
+        let bytes = if self.forwarding.is_some() { encode_forwarded(request) } else { encode(request) };
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => return (Err(error), true),
+        };
+        let (result, connected) = lending(bytes, cancel, || self.agent.run(outline(request)));
         let response = result.map_err(exchange_failure).and_then(|response| match response.status() {
             StatusCode::SWITCHING_PROTOCOLS => Err(Flaw::Switched.into()),
             _ => Ok(response),
         });
         (response.map(|response| response.map(|body| Box::new(Pieces(Some(body.into_reader()))) as Body)), connected)
     }
+}
+
+/// What ureq has to know of a request: of what kind the answer is. All its connections lead to one server, and a
+/// [`Link`](super::connector::Link) sends the request itself, because ureq refuses long lines and some values of headers.
+fn outline(request: &Request<Bytes>) -> Request<()> {
+    let mut outline = Request::new(());
+    *outline.method_mut() = request.method().clone();
+    *outline.uri_mut() = Uri::from_static("http://server/");
+    outline
 }
 
 /// The rest of an answer. It is dropped where it ends, so that its connection serves others.

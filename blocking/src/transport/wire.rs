@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
+use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -112,6 +113,8 @@ impl Write for WireIo {
 /// The exchange that this thread has ureq send a request for: ureq calls connectors and connections on the thread that it
 /// is called on, and hands nothing of the request to them.
 struct Current {
+    /// What is sent, until it is.
+    request: Vec<u8>,
     cancel: Cancel,
     connected: bool,
 }
@@ -120,11 +123,11 @@ thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
-/// Whatever connection ureq uses in `send` is closed by `cancel`. Answers also whether it was made for this.
-pub(super) fn lending<T>(cancel: &Cancel, send: impl FnOnce() -> T) -> (T, bool) {
+/// Whatever connection ureq uses in `send` sends `request`, and is closed by `cancel`. Answers also whether it was made for this.
+pub(super) fn lending<T>(request: Vec<u8>, cancel: &Cancel, send: impl FnOnce() -> T) -> (T, bool) {
     // What an attempt before was lent is not used any more: closing it would wake nobody.
     cancel.forget();
-    CURRENT.set(Some(Current { cancel: cancel.clone(), connected: false }));
+    CURRENT.set(Some(Current { request, cancel: cancel.clone(), connected: false }));
     let sent = send();
     (sent, CURRENT.take().is_some_and(|current| current.connected))
 }
@@ -145,6 +148,12 @@ pub(super) fn withdraw() {
             current.cancel.forget();
         }
     });
+}
+
+/// What is to be sent; nothing once it was asked for.
+pub(super) fn request() -> Vec<u8> {
+    CURRENT
+        .with_borrow_mut(|current| current.as_mut().map(|current| mem::take(&mut current.request)).unwrap_or_default())
 }
 
 /// Nobody wants the answer any more.

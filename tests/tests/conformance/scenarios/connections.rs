@@ -33,6 +33,7 @@ scenarios! {
         answers_in_http_1_0_end_with_their_connection,
     }
     SCRIPT {
+        a_long_address_is_sent_whole,
         redirections_are_not_followed,
     }
     SOCKETS {
@@ -261,6 +262,15 @@ fn a_read_is_not_repeated_when_its_connection_answers_nonsense(stage: &Stage) {
     assert!(is_malformed(&error), "{error:?}");
     let seen: Vec<_> = told.try_iter().collect();
     assert_eq!(seen.len(), 2, "a server that has answered is not asked again: {seen:?}");
+}
+
+fn a_long_address_is_sent_whole(stage: &Stage) {
+    let names: Vec<_> = (0..5_000).map(|number| format!("name-{number}")).collect();
+    let play = stage.play(Box::new(|_| Answer::list("5", &[])));
+    play.must(maps().list().labels(&format!("app in ({})", names.join(","))));
+    let seen = play.seen();
+    let asked = seen[0].parameter("labelSelector").unwrap();
+    assert!(asked.len() > 40_000 && asked.contains("name-4999"), "{asked}");
 }
 
 fn an_answer_before_the_end_of_the_request_is_heard(stage: &Stage) {

@@ -23,6 +23,7 @@ use crate::world::op::{Op, maps};
 scenarios! {
     PLAIN {
         a_token_is_said_with_every_request,
+        a_token_may_be_long_and_of_any_letters,
         a_name_and_a_password_are_said_with_every_request,
         an_impersonated_user_is_said_with_every_request,
         a_token_file_is_read_again_when_its_token_is_rejected,
@@ -130,6 +131,15 @@ fn a_token_is_said_with_every_request(stage: &Stage) {
     play.must(maps().get("a"));
     play.must(maps().create(map("a", "1")));
     assert!(play.seen().iter().all(|seen| authorization(seen) == "Bearer token"));
+}
+
+fn a_token_may_be_long_and_of_any_letters(stage: &Stage) {
+    for token in ["t".repeat(100_000), "jörg".to_owned()] {
+        let script = Box::new(|_: &Seen| Answer::json(&stored("a", 5)));
+        let play = stage.play_as(script, |config| config.auth = Auth::bearer(token.as_bytes()).unwrap());
+        play.must(maps().get("a"));
+        assert_eq!(authorization(&play.seen()[0]), format!("Bearer {token}"));
+    }
 }
 
 fn a_token_does_not_go_without_tls(stage: &Stage) {
