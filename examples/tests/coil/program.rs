@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::LazyLock;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -33,6 +34,10 @@ macro_rules! on_each_runtime {
     };
 }
 pub(crate) use on_each_runtime;
+
+/// Whoever starts tests in the background has them ignore interrupts, and what they start would as well. What is handled, though,
+/// is as it was in a program that begins.
+static INTERRUPTIBLE: LazyLock<()> = LazyLock::new(|| ctrlc::set_handler(|| std::process::exit(130)).unwrap());
 
 /// A folder with a kubeconfig, in which the program runs.
 pub(crate) struct Home {
@@ -73,6 +78,7 @@ impl Home {
     }
 
     pub(crate) fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        LazyLock::force(&INTERRUPTIBLE);
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path());
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"] {
