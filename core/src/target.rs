@@ -137,10 +137,19 @@ impl Outgoing {
         status == StatusCode::UNAUTHORIZED && std::mem::replace(&mut self.may_replay, false)
     }
 
-    /// Whether one side has refused the other in the TLS handshake, for the first time: certificates may have been renewed
-    /// meanwhile, and the request, which nobody has taken up, can be sent once more with those.
+    /// Whether one side may have refused the other, for the first time: certificates may have been renewed meanwhile.
+    ///
+    /// In TLS 1.3 a server looks at a client's certificate when the client has taken the handshake for done and sends its request,
+    /// and what it says of it may be lost with the connection. So a connection that is lost before there is an answer counts, too.
     pub fn is_untrusted(&mut self, error: &NetworkError) -> bool {
-        error.kind == NetworkErrorKind::Tls && std::mem::replace(&mut self.may_reconnect, false)
+        let may_be = matches!(error.kind, NetworkErrorKind::Tls | NetworkErrorKind::Lost);
+        may_be && std::mem::replace(&mut self.may_reconnect, false)
+    }
+
+    /// Whether the request can be sent once more after such a failure, with other certificates: nobody has taken it up, or it does
+    /// not matter how often it is.
+    pub fn may_reconnect(&self, error: &NetworkError) -> bool {
+        error.kind == NetworkErrorKind::Tls || self.request.method().is_safe()
     }
 
     /// What the body of the answer has to go through, if it is compressed and nobody but this side has asked for it. The
@@ -248,10 +257,19 @@ mod tests {
     fn a_request_is_sent_once_more_after_a_failed_handshake_and_after_no_other_failure() {
         let mut outgoing = Target::new(&config("https://a")).unwrap().outgoing(get("/")).unwrap();
         let mut is_untrusted = |kind| outgoing.is_untrusted(&NetworkError::new(kind, "why"));
-        assert!(!is_untrusted(NetworkErrorKind::Lost) && !is_untrusted(NetworkErrorKind::Connect));
+        assert!(!is_untrusted(NetworkErrorKind::Protocol) && !is_untrusted(NetworkErrorKind::Connect));
         assert!(is_untrusted(NetworkErrorKind::Tls));
-        assert!(!is_untrusted(NetworkErrorKind::Tls));
+        assert!(!is_untrusted(NetworkErrorKind::Tls) && !is_untrusted(NetworkErrorKind::Lost));
         assert!(outgoing.is_rejected(StatusCode::UNAUTHORIZED), "a token is another matter");
+        let post = Request::post("/").body(Bytes::new()).unwrap();
+        for (request, kind, may) in [
+            (get("/"), NetworkErrorKind::Lost, true),
+            (post.clone(), NetworkErrorKind::Lost, false),
+            (post, NetworkErrorKind::Tls, true),
+        ] {
+            let outgoing = Target::new(&config("https://a")).unwrap().outgoing(request).unwrap();
+            assert_eq!(outgoing.may_reconnect(&NetworkError::new(kind, "why")), may, "it may have been done");
+        }
     }
 
     #[test]

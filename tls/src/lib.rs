@@ -29,7 +29,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
-use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 pub use route::{Route, Step};
@@ -245,7 +245,7 @@ fn certificates(pem: &Pem) -> Result<Vec<CertificateDer<'static>>, ConfigError> 
     match certificates {
         Ok(certificates) if certificates.is_empty() => Err(invalid(pem, "no certificate in PEM")),
         Ok(certificates) => Ok(certificates),
-        Err(error) => Err(invalid(pem, error)),
+        Err(error) => Err(invalid(pem, flaw(&error))),
     }
 }
 
@@ -255,9 +255,20 @@ fn private_key(pem: &Pem) -> Result<PrivateKeyDer<'static>, ConfigError> {
         if text.contains("ENCRYPTED") {
             invalid(pem, "the private key is encrypted: decrypt it first")
         } else {
-            invalid(pem, format!("no private key in PEM: {error}"))
+            invalid(pem, format!("no private key in PEM: {}", flaw(&error)))
         }
     })
+}
+
+/// What is wrong with PEM text, without any of it: the line at fault may be the key.
+const fn flaw(error: &pem::Error) -> &'static str {
+    match error {
+        pem::Error::MissingSectionEnd { .. } => "it ends in the middle",
+        pem::Error::IllegalSectionStart { .. } => "a line that should begin it is malformed",
+        pem::Error::Base64Decode(_) => "it is not base64",
+        pem::Error::NoItemsFound => "there is none",
+        _ => "it cannot be read",
+    }
 }
 
 fn invalid(pem: &Pem, problem: impl Display) -> ConfigError {
@@ -358,5 +369,26 @@ impl ServerCertVerifier for Anyone {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cloudcoil_core::config::Secret;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_key_is_told_without_any_of_it() {
+        let problem = |text: &str| {
+            let pem = Pem { origin: "/k".into(), text: Secret::new(text) };
+            private_key(&pem).unwrap_err().to_string()
+        };
+        let told = |why: &str| format!("/k: no private key in PEM: {why}");
+        assert_eq!(problem(""), told("there is none"));
+        assert_eq!(problem("-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n"), told("it ends in the middle"));
+        assert_eq!(problem("-----BEGIN PRIVATE KEY-----c2VjcmV0"), told("a line that should begin it is malformed"));
+        let garbled = "-----BEGIN PRIVATE KEY-----\n$$c2VjcmV0\n-----END PRIVATE KEY-----\n";
+        assert_eq!(problem(garbled), told("it is not base64"));
     }
 }

@@ -38,7 +38,7 @@ use crate::time::{Now, Time};
 /// - A token's file is read again each minute, and when its token was rejected. While it cannot be read, the last good token
 ///   stays.
 /// - The files of a client certificate, its key and the authority ([`TlsFiles`](crate::config::TlsFiles)) are read again each minute,
-///   and when a server did not take the certificate, or was not trusted. A certificate and its key are taken up together, if they
+///   and when a server did not take the certificate, was not trusted, or was lost before it answered. A certificate and its key are taken up together, if they
 ///   can be used together; an authority for itself. Until then what was good stays, and that is
 ///   [told](CredentialsOutput::Warn) once; after 10 seconds the files are looked at again.
 /// - A program is run when it is first needed, when what it fetched has expired by the wall clock, and when that was
@@ -120,7 +120,7 @@ pub enum CredentialsInput {
         /// The generation.
         generation: u64,
     },
-    /// One side has refused the other in the TLS handshake, on a connection made as a grant of this generation says.
+    /// One side has refused the other in the TLS handshake, or may have, on a connection made as a grant of this generation says.
     Failed {
         /// Names the caller.
         caller: Ticket,

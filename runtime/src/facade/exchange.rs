@@ -25,6 +25,7 @@ pub(crate) async fn exchange(
         let carried = courier.carry(outgoing.with(&grant), grant.tls.clone()).await;
         let is_rejected = matches!(&carried, Ok(response) if outgoing.is_rejected(response.status()));
         let is_untrusted = matches!(&carried, Err(error) if outgoing.is_untrusted(error));
+        let may_resend = carried.as_ref().err().is_none_or(|error| outgoing.may_reconnect(error));
         let generation = grant.generation;
         let question = |caller| match is_rejected {
             true => CredentialsInput::Rejected { caller, generation },
@@ -32,6 +33,7 @@ pub(crate) async fn exchange(
         };
         if (is_rejected || is_untrusted)
             && let Some(better) = courier.ask(question).await?
+            && may_resend
         {
             tracing::debug!(generation = better.generation, "sending once more with other credentials");
             grant = better;

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use cloudcoil_core::config::{Auth, ConfigSource, Environment, ReadError, Secret};
+use cloudcoil_core::config::{Auth, ConfigSource, Environment, Identity, ReadError, Secret};
 use cloudcoil_core::credentials::{Command, Ending, Finished, RunError};
 use cloudcoil_core::{NetworkErrorKind, Now, Time};
 use futures_channel::oneshot;
@@ -21,6 +21,8 @@ struct World {
     runs: Mutex<Vec<oneshot::Sender<Result<Finished, RunError>>>>,
     file: Mutex<Option<&'static str>>,
     requests: Mutex<Vec<Request<Bytes>>>,
+    /// How the last of them was to be connected.
+    tls: Mutex<Arc<Tls>>,
     /// What the server takes; everything else is answered 401.
     token: Mutex<&'static str>,
     answer: Mutex<Option<Answer>>,
@@ -47,7 +49,8 @@ impl Runtime for World {
 }
 
 impl Carrier for World {
-    fn carry(&self, request: Request<Bytes>, _: Arc<Tls>) -> BoxFuture<'static, Answer> {
+    fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>) -> BoxFuture<'static, Answer> {
+        *self.tls.lock().unwrap() = tls;
         let is_known =
             request.headers().get(header::AUTHORIZATION).is_some_and(|header| header == *self.token.lock().unwrap());
         self.requests.lock().unwrap().push(request);
@@ -56,8 +59,14 @@ impl Carrier for World {
         Box::pin(std::future::ready(self.answer.lock().unwrap().take().unwrap_or_else(answer)))
     }
 
-    fn check(&self, _: &Tls) -> Result<(), ConfigError> {
-        Ok(())
+    fn check(&self, tls: &Tls) -> Result<(), ConfigError> {
+        let Some(Identity { certificate, .. }) = &tls.identity else { return Ok(()) };
+        match certificate.text.expose() {
+            b"half" => {
+                Err(ConfigError::InvalidPem { origin: certificate.origin.clone(), problem: "no certificate".into() })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -190,6 +199,27 @@ fn a_token_that_nothing_can_replace_is_sent_once() {
     world.takes("Bearer def");
     assert_eq!(status(post(&session).now_or_never().unwrap()), 200);
     assert_eq!(world.sent(), 4);
+}
+
+#[test]
+fn a_request_is_sent_once_more_when_its_handshake_fails_and_certificates_have_changed() {
+    let world = Arc::new(World::default());
+    let session = world.session("client-certificate: crt, client-key: key");
+    let fails = |file: &'static str, kind| {
+        *world.file.lock().unwrap() = Some(file);
+        *world.answer.lock().unwrap() = Some(Err(NetworkError::new(kind, "refused")));
+        let before = world.sent();
+        let failure = post(&session).now_or_never().unwrap().err().map(|error| error.kind);
+        let shown = world.tls.lock().unwrap().identity.clone().unwrap().key;
+        (failure, world.sent() - before, String::from_utf8(shown.text.expose().to_vec()).unwrap())
+    };
+    use NetworkErrorKind::{Connect, Lost, Tls};
+    assert_eq!(fails("abc", Tls), (Some(Tls), 1, "abc".into()), "nothing has changed");
+    assert_eq!(fails("half", Tls), (Some(Tls), 1, "abc".into()), "what cannot be used is not");
+    assert_eq!(fails("def", Tls), (None, 2, "def".into()));
+    assert_eq!(fails("ghi", Connect), (Some(Connect), 1, "def".into()), "that has nothing to do with certificates");
+    assert_eq!(fails("ghi", Lost), (Some(Lost), 1, "def".into()), "what was sent may have been done");
+    assert_eq!(fails("ghi", Connect), (Some(Connect), 1, "ghi".into()));
 }
 
 #[test]

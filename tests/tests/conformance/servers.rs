@@ -74,6 +74,14 @@ pub(crate) fn real() -> Config {
     config
 }
 
+/// A certificate by which the real control plane knows somebody, and its key.
+pub(crate) fn real_certificate(name: &str) -> (String, String) {
+    let plane = PLANE.lock().unwrap_or_else(PoisonError::into_inner);
+    let plane = plane.as_ref().expect("these tests are left out without one");
+    let made = plane.client_certificate(name, &[]).expect("keys can be made");
+    (made.certificate_pem, made.key_pem)
+}
+
 /// Starts the real control plane, and answers whether there is one.
 pub(crate) fn start_real() -> bool {
     let plane = ControlPlane::start_or_skip("the conformance suite on a real control plane");

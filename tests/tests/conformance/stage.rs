@@ -58,6 +58,8 @@ impl On {
     /// A script, and a call that is given up: whoever blocks in a call cannot.
     pub(crate) const FUTURES: Self =
         Self { executors: &[Executor::Tokio, Executor::AsyncStd, Executor::Smol], ..Self::SCRIPT };
+    /// A real API server, of what is its own.
+    pub(crate) const REAL: Self = Self::at(&[Place::Real]);
     /// What takes long.
     pub(crate) const VIRTUAL: Self = Self::at(&[Place::Simulated]);
 

@@ -315,9 +315,9 @@ fn an_unknown_authority_is_refused(stage: &Stage) {
     );
 }
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+pub(super) type Authority = CertifiedIssuer<'static, KeyPair>;
 
-fn authority(name: &str) -> Authority {
+pub(super) fn authority(name: &str) -> Authority {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, name);
@@ -325,7 +325,7 @@ fn authority(name: &str) -> Authority {
 }
 
 /// The certificate of a server of those names, and its key.
-fn certificate(
+pub(super) fn certificate(
     authority: &Authority,
     names: &[&str],
     adjust: impl FnOnce(&mut CertificateParams),
@@ -342,7 +342,7 @@ fn certificate(
 }
 
 /// A server with that certificate, which asks for those of clients if it knows an authority for them; and how it is reached.
-fn secured(
+pub(super) fn secured(
     (certificate, key): (rcgen::Certificate, KeyPair),
     authority: &Authority,
     clients: Option<&Authority>,

@@ -302,7 +302,7 @@ fn certificate(made: &ClientCertificate) -> String {
 }
 
 /// A server that knows its clients by certificates alone.
-fn certified() -> (Cluster, Tls) {
+pub(super) fn certified() -> (Cluster, Tls) {
     let tls = Tls::generate(&[]).unwrap();
     let config = ServerConfig { token: Some("nobody's".into()), ..in_memory() };
     (Cluster::with_keys(Some(tls.clone()), config), tls)

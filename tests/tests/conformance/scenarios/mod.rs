@@ -11,6 +11,7 @@ mod many;
 mod operators;
 mod pages;
 mod proxies;
+mod renewals;
 mod slow;
 mod subresources;
 mod traces;
@@ -36,6 +37,7 @@ pub(crate) const ALL: &[(&str, &[Scenario])] = &[
     ("operators", operators::SCENARIOS),
     ("pages", pages::SCENARIOS),
     ("proxies", proxies::SCENARIOS),
+    ("renewals", renewals::SCENARIOS),
     ("slow", slow::SCENARIOS),
     ("subresources", subresources::SCENARIOS),
     ("traces", traces::SCENARIOS),
