@@ -21,7 +21,7 @@ use crate::time::UnixTime;
 /// | what came of it | reads ¹ | writes |
 /// |---|---|---|
 /// | no connection, or one that ended in the TLS handshake | again | again: nothing was sent |
-/// | a certificate that is not accepted, a request that cannot be sent | an error at once | an error at once |
+/// | a certificate that is not accepted ³, a request that cannot be sent | an error at once | an error at once |
 /// | the connection was lost, or what came was no HTTP | again | an error at once: it may have been done |
 /// | 2xx with a JSON body that is empty or cut short | again | the answer |
 /// | 429 with `Retry-After` ² | again | again: it was refused before it was looked at |
@@ -37,6 +37,7 @@ use crate::time::UnixTime;
 /// `authorization.k8s.io`.
 /// ² In seconds or as a date; in the header, or `details.retryAfterSeconds` of the `Status`. What cannot be read counts as
 /// absent.
+/// ³ Once its files, and those of the authority, have been found to be [the same](crate::credentials::Credentials).
 ///
 /// A wait is that of [`backoff`](Self::backoff), or what the server asks for if that is longer, but never more than
 /// [`longest_wait`](Self::longest_wait). If it does not end before the time limit of the whole call, there is none: the call
