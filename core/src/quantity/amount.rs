@@ -42,6 +42,11 @@ impl Amount {
         self.negative
     }
 
+    /// The power of ten of its last digit that is not zero; 0 for zero.
+    pub(super) const fn exponent(&self) -> i64 {
+        self.exponent
+    }
+
     /// The number × 2^`bits`, where `bits` is at most 60.
     pub(super) fn shifted_left(self, bits: i32) -> Self {
         let mut carry = 0_u128;

@@ -25,13 +25,20 @@ pub fn quantity(data: &[u8]) {
 fn check(text: &str) -> Option<Quantity> {
     let quantity = Quantity::parse(text).ok()?;
     assert_eq!(quantity.to_string(), text);
-    let canonical = Quantity::parse(quantity.canonical());
-    assert_eq!(canonical.as_ref(), Ok(&quantity));
-    assert_eq!(canonical.map(|canonical| canonical.canonical()), Ok(quantity.canonical()));
+    canonical_text_is_sound(&quantity);
     assert_eq!(Quantity::parse(quantity.served()).as_ref(), Ok(&quantity));
     if let Some(whole) = quantity.as_i64() {
         let away = if quantity.is_negative() { Ordering::is_le } else { Ordering::is_ge };
         assert!(away(Quantity::from(whole).cmp(&quantity)));
     }
     Some(quantity)
+}
+
+/// The canonical text has the same value, and is its own canonical text unless it has lost a binary suffix.
+pub(super) fn canonical_text_is_sound(quantity: &Quantity) {
+    let text = quantity.canonical();
+    let again = Quantity::parse(text.as_str());
+    assert_eq!(again.as_ref(), Ok(quantity));
+    let lost = quantity.as_str().ends_with('i') && !text.ends_with('i');
+    assert!(lost || again.is_ok_and(|again| again.canonical() == text), "{quantity}: {text}");
 }

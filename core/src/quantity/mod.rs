@@ -26,7 +26,8 @@ use parse::{Format, Parts};
 /// from zero than 2^63-1.
 ///
 /// Two texts that the API server's own parser misreads are errors here: those without a digit (it takes `Ki` for 0)
-/// and those whose exponent needs more than 32 bits (it takes `1e4294967296` for 1).
+/// and those whose exponent needs more than 32 bits, as written or without the zeros of the number (it takes `1e4294967296`
+/// for 1).
 ///
 /// ```
 /// use cloudcoil_core::Quantity;
@@ -50,7 +51,7 @@ impl Quantity {
     /// as `e3` or `E-3`. `1E` is 10^18. There may be no blanks.
     pub fn parse(text: impl Into<String>) -> Result<Self, QuantityError> {
         let text = text.into();
-        match Parts::split(&text).map(|parts| (parts.format, parts.amount())) {
+        match Parts::split(&text).and_then(|parts| Ok((parts.format, parts.amount()?))) {
             Ok((format, amount)) => Ok(Self { text, format, amount }),
             Err(fault) => Err(QuantityError { text, fault }),
         }
@@ -62,7 +63,8 @@ impl Quantity {
     }
 
     /// The canonical form: no fraction, the largest suffix of the same kind that keeps the number whole, and no sign
-    /// but `-`. Of a binary quantity that is a fraction, or less than 1024 either way, the suffix is decimal.
+    /// but `-`. Of a binary quantity that is a fraction, or less than 1024 either way, the suffix is decimal; and one that is no
+    /// multiple of 1024 has none, so that `62.5Ki` becomes `64000`, which for itself would become `64k`.
     pub fn canonical(&self) -> String {
         match self.format {
             Format::Binary => self.amount.binary().unwrap_or_else(|| self.amount.decimal()),
@@ -247,7 +249,7 @@ pub enum QuantityFault {
     /// What follows the number is neither a suffix nor an exponent.
     #[error("{0:?} is not one of the suffixes n u m k M G T P E Ki Mi Gi Ti Pi Ei, nor an exponent as e3")]
     Suffix(String),
-    /// An exponent that needs more than 32 bits.
+    /// An exponent that needs more than 32 bits, as written or without the zeros of the number.
     #[error("the exponent {0:?} is out of range")]
     Exponent(String),
 }
@@ -373,6 +375,8 @@ mod tests {
             ("inf", QuantityFault::NoNumber),
             ("1e2147483648", QuantityFault::Exponent("2147483648".to_owned())),
             ("1e-9999999999999999999999", QuantityFault::Exponent("-9999999999999999999999".to_owned())),
+            ("1000e2147483647", QuantityFault::Exponent("2147483650".to_owned())),
+            ("-10e2147483647", QuantityFault::Exponent("2147483648".to_owned())),
         ] {
             let error = Quantity::parse(text).unwrap_err();
             assert_eq!(error.fault(), &fault, "{text}");
@@ -404,9 +408,12 @@ mod tests {
             ("5e-1", "500e-3", "500e-3"),
             ("1e22", "10e21", "10e21"),
             ("1e2147483647", "10e2147483646", "10e2147483646"),
+            ("0.1000e2147483647", "1e2147483646", "1e2147483646"),
+            ("0e2147483647", "0", "0"),
             ("0.5Gi", "512Mi", "512Mi"),
             ("1.5Gi", "1536Mi", "1536Mi"),
             ("1.5Ki", "1536", "1536"),
+            ("62.5Ki", "64000", "64000"),
             ("0.5Ki", "512", "512"),
             ("-1.5Ki", "-1536", "-1536"),
             ("1024Ki", "1Mi", "1Mi"),

@@ -38,7 +38,7 @@ impl<'a> Parts<'a> {
         Ok(Self { negative: text.starts_with('-'), whole, fraction, format, exponent })
     }
 
-    pub(super) fn amount(&self) -> Amount {
+    pub(super) fn amount(&self) -> Result<Amount, QuantityFault> {
         let digits = [self.whole, self.fraction].concat();
         // A string is no longer than isize::MAX, so this stays far from overflow.
         let shift = -(self.fraction.len() as i64);
@@ -47,7 +47,14 @@ impl<'a> Parts<'a> {
             _ => Amount::new(self.negative, digits.as_bytes(), shift + i64::from(self.exponent)),
         };
         let rounded = amount.rounded_to(-NANO_DIGITS);
-        if self.format == Format::Binary { rounded.capped() } else { rounded }
+        match self.format {
+            Format::Binary => Ok(rounded.capped()),
+            // Its canonical form would be no quantity.
+            Format::Exponent if rounded.exponent() > i64::from(i32::MAX) => {
+                Err(QuantityFault::Exponent(rounded.exponent().to_string()))
+            }
+            Format::Decimal | Format::Exponent => Ok(rounded),
+        }
     }
 
     /// Whether the API server finds the text good enough to keep, which it decides without computing the value.
