@@ -15,6 +15,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service as _;
 
+use crate::candid::Candid;
+
 /// Makes connections to one server.
 pub(crate) struct Connector {
     route: Route,
@@ -61,7 +63,7 @@ impl Connector {
                     let shaken = shaken.and_then(|tls| tls.map_err(|error| cloudcoil_tls::handshake_failure(&error)));
                     let tls = shaken.map_err(about)?;
                     is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
-                    stream = Box::new(tls);
+                    stream = Box::new(Candid::new(tls));
                 }
                 Step::Speak(handshake) => {
                     within(speak(&mut stream, handshake)).await.map_err(about)??;

@@ -16,6 +16,7 @@
 //! }
 //! ```
 
+mod candid;
 mod connect;
 mod connector;
 mod failure;

@@ -172,6 +172,8 @@ async fn ask(
     let sent = connection.write(bytes, method).await;
     match (connection.part().await, sent) {
         (Ok(Part::Head { status, headers }), _) => Ok((status, headers)),
+        // In TLS 1.3 a server that does not take a client's certificate says so, and closes, when requests are on their way.
+        (Err(said), Err(_)) if said.kind == NetworkErrorKind::Tls => Err(said),
         // A server may refuse and close before it has read everything; only if it said nothing, the sending failed.
         (_, Err(error)) | (Err(error), Ok(())) => Err(error),
         (Ok(_), Ok(())) => Err(NetworkError::new(NetworkErrorKind::Protocol, "an answer without a head")),

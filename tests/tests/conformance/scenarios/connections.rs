@@ -426,6 +426,16 @@ fn a_client_certificate_is_shown_where_it_is_asked_for(stage: &Stage) {
     world.must(maps().get("a"));
     world.must(maps().get("a"));
     config.tls.identity = Some(identity(&strangers));
-    let failure = tls_failure(stage, &config);
-    assert!(failure.contains("does not take the client certificate"), "{failure}");
+    for _ in 0..10 {
+        let failure = tls_failure(stage, &config);
+        assert!(failure.contains("does not take the client certificate"), "{failure}");
+    }
+    let large = maps().create(map("a", &"x".repeat(1_000_000)));
+    for _ in 0..10 {
+        let error = stage.connect(&config).fail(large.clone());
+        assert!(
+            error.to_string().contains("does not take the client certificate"),
+            "also while much is sent: {error:?}"
+        );
+    }
 }

@@ -140,11 +140,10 @@ fn a_certificate_that_is_refused_in_the_handshake_is_read_anew(stage: &Stage) {
     let folder = Folder::new(&servers.pem());
     folder.renew(&pair(&strangers));
     let world = stage.connect(&folder.config(&server.url()));
-    // The server says why, but it closes the connection with what was sent to it unread, so that may be lost.
-    assert!(matches!(world.fail(maps().get("a")), Error::Network(_)));
+    is_refused(&*world);
     folder.renew(&pair(&clients));
-    world.must(maps().get("a"));
     world.must(maps().create(map("a", "1")));
+    world.must(maps().get("a"));
 }
 
 #[track_caller]
