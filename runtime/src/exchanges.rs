@@ -4,13 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, Ticket, Time};
+use cloudcoil_core::{HttpEffect, HttpEvent, NetworkError};
 use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use http::Response;
-use tracing::Span;
 
-use crate::plain::{Warnings, report_request, request_span};
+use crate::plain::{Sent, Warnings};
 use crate::{Body, Client, Runtime, Transport};
 
 /// Sends requests and hands their answers on, one event at a time; dropping it drops every exchange.
@@ -34,10 +33,11 @@ impl Exchanges {
     pub(crate) fn perform(&mut self, effect: HttpEffect) {
         match effect {
             HttpEffect::Send { ticket, request } => {
-                let exchange = Exchange::start(ticket, request, &*self.transport, self.runtime.now().mono);
-                self.open.push(exchange);
+                let sent = Sent::new(ticket, &request, self.runtime.now().mono);
+                let sending = sent.span.in_scope(|| self.transport.send(request.into_inner()));
+                self.open.push(Exchange { sent, state: State::Sending(sending) });
             }
-            HttpEffect::Cancel { ticket } => self.open.retain(|exchange| exchange.ticket != ticket),
+            HttpEffect::Cancel { ticket } => self.open.retain(|exchange| exchange.sent.ticket != ticket),
         }
     }
 
@@ -46,13 +46,8 @@ impl Exchanges {
         for _ in 0..self.open.len() {
             self.turn = (self.turn + 1) % self.open.len();
             if let Poll::Ready(event) = self.open[self.turn].poll_event(context) {
-                match &event {
-                    HttpEvent::Responded { headers, .. } => self.warnings.hear(headers, &self.open[self.turn].span),
-                    HttpEvent::Received { .. } => {}
-                    HttpEvent::Closed { result, .. } => {
-                        let Exchange { span, sent, .. } = self.open.swap_remove(self.turn);
-                        report_request(&span, result, self.runtime.now().mono.since(sent));
-                    }
+                if self.open[self.turn].sent.hear(&event, &self.warnings, || self.runtime.now().mono) {
+                    self.open.swap_remove(self.turn);
                 }
                 return Poll::Ready(event);
             }
@@ -62,10 +57,8 @@ impl Exchanges {
 }
 
 struct Exchange {
-    ticket: Ticket,
+    sent: Sent,
     state: State,
-    sent: Time,
-    span: Span,
 }
 
 enum State {
@@ -74,20 +67,13 @@ enum State {
 }
 
 impl Exchange {
-    fn start(ticket: Ticket, request: HttpRequest, transport: &dyn Transport, now: Time) -> Self {
-        let span = request_span(&request);
-        let sending = span.in_scope(|| transport.send(request.into_inner()));
-        Self { ticket, state: State::Sending(sending), sent: now, span }
-    }
-
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<HttpEvent> {
-        let (ticket, _entered) = (self.ticket, self.span.enter());
+        let (ticket, _entered) = (self.sent.ticket, self.sent.span.enter());
         Poll::Ready(match &mut self.state {
             State::Sending(sending) => match ready!(Pin::new(sending).poll(context)) {
                 Err(error) => HttpEvent::Closed { ticket, result: Err(error) },
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    self.span.record("code", head.status.as_u16());
                     self.state = State::Receiving(body);
                     HttpEvent::Responded { ticket, status: head.status, headers: head.headers }
                 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
-use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, NetworkErrorKind, Ticket, Time};
+use cloudcoil_core::{HttpEffect, HttpEvent, HttpRequest, NetworkError, NetworkErrorKind, Ticket};
 use tracing::Span;
 
 use super::driver::Letter;
 use super::{Cancel, Client, Clock, Transport};
-use crate::plain::{Warnings, message, report_request, request_span};
+use crate::plain::{Sent, Warnings, message};
 
 /// Sends requests and has their answers brought to a driver; dropping it gives up every exchange, and waits for their threads,
 /// except for those that are still connecting.
@@ -26,12 +26,10 @@ pub(crate) struct Exchanges<C> {
 }
 
 struct Exchange {
-    ticket: Ticket,
+    sent: Sent,
     cancel: Cancel,
     taken: Sender<()>,
     thread: Option<JoinHandle<()>>,
-    sent: Time,
-    span: Span,
 }
 
 impl<C: Send + 'static> Exchanges<C> {
@@ -43,15 +41,15 @@ impl<C: Send + 'static> Exchanges<C> {
     pub(crate) fn perform(&mut self, effect: HttpEffect) {
         match effect {
             HttpEffect::Send { ticket, request } => self.start(ticket, request),
-            HttpEffect::Cancel { ticket } => self.open.retain(|exchange| exchange.ticket != ticket),
+            HttpEffect::Cancel { ticket } => self.open.retain(|exchange| exchange.sent.ticket != ticket),
         }
     }
 
     fn start(&mut self, ticket: Ticket, request: HttpRequest) {
-        let (span, cancel) = (request_span(&request), Cancel::new());
+        let (sent, cancel) = (Sent::new(ticket, &request, self.clock.now().mono), Cancel::new());
         let (taken, credit) = channel();
         let worker = Worker { ticket, mail: self.mail.clone(), credit };
-        let (transport, its_cancel, within) = (self.transport.clone(), cancel.clone(), span.clone());
+        let (transport, its_cancel, within) = (self.transport.clone(), cancel.clone(), sent.span.clone());
         let builder = thread::Builder::new().name("cloudcoil-request".into());
         let thread =
             builder.spawn(move || worker.run(&within, |worker| worker.carry(&*transport, request, &its_cancel)));
@@ -60,35 +58,22 @@ impl<C: Send + 'static> Exchanges<C> {
             let result = Err(NetworkError::new(NetworkErrorKind::Request, text));
             let _ = self.mail.send(Letter::Http(HttpEvent::Closed { ticket, result }));
         }
-        let sent = self.clock.now().mono;
-        self.open.push(Exchange { ticket, cancel, taken, thread: thread.ok(), sent, span });
+        self.open.push(Exchange { sent, cancel, taken, thread: thread.ok() });
     }
 
     /// An event was taken out of the mail: its exchange goes on. Answers whether there is one: it may have been given up while the
     /// event was in the mail, and then nobody is to hear of it.
     pub(crate) fn taken(&mut self, event: &HttpEvent) -> bool {
-        let Some(place) = self.open.iter().position(|exchange| exchange.ticket == event.ticket()) else { return false };
-        match event {
-            HttpEvent::Responded { status, headers, .. } => {
-                self.open[place].span.record("code", status.as_u16());
-                self.warnings.hear(headers, &self.open[place].span);
-            }
-            HttpEvent::Received { .. } => {}
-            HttpEvent::Closed { result, .. } => {
-                self.open.swap_remove(place).end(result, self.clock.now().mono);
-                return true;
-            }
+        let Some(place) = self.open.iter().position(|exchange| exchange.sent.ticket == event.ticket()) else {
+            return false;
+        };
+        if self.open[place].sent.hear(event, &self.warnings, || self.clock.now().mono) {
+            join(self.open.swap_remove(place).thread.take());
+        } else {
+            // The thread may be gone; then its last words are in the mail.
+            let _ = self.open[place].taken.send(());
         }
-        // The thread may be gone; then its last words are in the mail.
-        let _ = self.open[place].taken.send(());
         true
-    }
-}
-
-impl Exchange {
-    fn end(mut self, result: &Result<(), NetworkError>, now: Time) {
-        report_request(&self.span, result, now.since(self.sent));
-        join(self.thread.take());
     }
 }
 

@@ -7,7 +7,8 @@ use cloudcoil_core::credentials::CredentialsInput;
 use cloudcoil_core::{NetworkError, Target};
 use http::{Request, Response};
 
-use super::world::session::{Courier, plain};
+use super::plain::Plain;
+use super::world::session::{Courier, body};
 use super::world::{Body, dual};
 
 /// Sends a request with all that its target wants, and once more if it is rejected and there are better credentials, or if one side
@@ -40,8 +41,9 @@ pub(crate) async fn exchange(
             continue;
         }
         let response = carried.map_err(|error| target.blame(error))?;
-        let (mut head, body) = response.into_parts();
+        let (mut head, compressed) = response.into_parts();
         let gunzip = outgoing.decompression(&mut head.headers);
-        return Ok(Response::from_parts(head, plain::body(body, gunzip, target.clone())));
+        let plain = Plain { body: Some(compressed), gunzip, target: target.clone() };
+        return Ok(Response::from_parts(head, body(plain)));
     }
 }

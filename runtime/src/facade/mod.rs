@@ -12,6 +12,7 @@ mod discovery;
 mod exchange;
 mod informer;
 mod manifest;
+mod plain;
 
 // Whichever of the two this is.
 use super as world;
@@ -31,3 +32,4 @@ pub(crate) use exchange::exchange;
 pub use informer::{Informer, InformerHandle};
 pub(crate) use manifest::Installing;
 pub use manifest::{ManifestRequest, Manifests};
+pub(crate) use plain::Plain;

@@ -3,6 +3,7 @@
 mod environment;
 mod events;
 mod handlers;
+mod keeping;
 mod keys;
 mod outcome;
 mod panics;
@@ -18,6 +19,7 @@ pub(crate) use events::item;
 pub use events::{Awaited, WatchEvent};
 pub use handlers::Change;
 pub(crate) use handlers::{Handler, Handlers};
+pub(crate) use keeping::{Errand, Keeping, Reply};
 pub use keys::IntoKeys;
 pub(crate) use keys::{ChangedKeys, Mapping, primary_inputs};
 pub use outcome::{Action, IntoOutcome, Stop, Wait, form};
@@ -26,7 +28,7 @@ pub(crate) use passes::{outcome, report};
 pub use reader::{InformerStatus, Reader};
 pub use record::Recorder;
 pub(crate) use record::Recording;
-pub(crate) use requests::{report_request, request_span};
+pub(crate) use requests::Sent;
 pub(crate) use shared::Shared;
 pub(crate) use warnings::Warnings;
 

@@ -5,15 +5,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker, ready};
 
-use cloudcoil_core::config::Config;
-use cloudcoil_core::credentials::{Credentials, CredentialsError, CredentialsInput, CredentialsOutput, Grant};
-use cloudcoil_core::{Deadline, Machine as _, Outbox, Ticket, Tickets, Time};
+use cloudcoil_core::config::{Config, Tls};
+use cloudcoil_core::credentials::CredentialsInput;
+use cloudcoil_core::{Deadline, Ticket, Time};
 use futures_util::future::BoxFuture;
 
+use crate::plain::{Errand, Keeping, Reply};
 use crate::{Carrier, Runtime, System};
-
-/// `None` where there is nothing better than what was rejected.
-pub(super) type Reply = Result<Option<Grant>, CredentialsError>;
 
 /// Credentials, and what they have asked for. There is no task of their own: whoever waits for them does the work, and when
 /// one goes, another goes on with it.
@@ -26,14 +24,11 @@ pub(super) struct Keeper {
 }
 
 struct State {
-    credentials: Credentials,
-    deadline: Option<Deadline>,
-    /// Reading a file, or running a program.
-    flight: Option<(Ticket, BoxFuture<'static, CredentialsInput>)>,
+    keeping: Keeping<Flight>,
     sleep: Option<(Time, BoxFuture<'static, ()>)>,
-    replies: BTreeMap<Ticket, Reply>,
-    callers: Tickets,
 }
+
+type Flight = BoxFuture<'static, CredentialsInput>;
 
 impl Keeper {
     pub(super) fn new(
@@ -42,20 +37,13 @@ impl Keeper {
         carrier: Arc<dyn Carrier>,
         system: Arc<dyn System>,
     ) -> Self {
-        let state = State {
-            credentials: Credentials::new(config, system.has_terminal(), Tickets::new(0)),
-            deadline: None,
-            flight: None,
-            sleep: None,
-            replies: BTreeMap::new(),
-            callers: Tickets::new(1),
-        };
+        let state = State { keeping: Keeping::new(config, system.has_terminal()), sleep: None };
         Self { state: Mutex::new(state), waiting: Arc::default(), runtime, carrier, system }
     }
 
     /// Asks a caller's question, and waits for the reply. Dropping the future takes it back.
     pub(super) async fn ask(self: Arc<Self>, question: impl FnOnce(Ticket) -> CredentialsInput) -> Reply {
-        let caller = self.state().callers.issue();
+        let caller = self.state().keeping.caller();
         let mut asked = Some(question(caller));
         let guard = Asking { keeper: self, caller };
         std::future::poll_fn(|context| guard.keeper.poll_reply(caller, asked.take(), context)).await
@@ -69,7 +57,7 @@ impl Keeper {
             self.step(&mut state, input);
         }
         loop {
-            if let Some(reply) = state.replies.remove(&caller) {
+            if let Some(reply) = state.keeping.reply(caller) {
                 return Poll::Ready(reply);
             }
             let input = ready!(self.poll_input(&mut state, &mut Context::from_waker(&all)));
@@ -80,13 +68,13 @@ impl Keeper {
 
     /// What has come of the effect in flight, or `None` when it is time to look at the clock.
     fn poll_input(&self, state: &mut State, context: &mut Context<'_>) -> Poll<Option<CredentialsInput>> {
-        if let Some((_, flight)) = &mut state.flight
+        if let Some((_, flight)) = &mut state.keeping.flight
             && let Poll::Ready(input) = flight.as_mut().poll(context)
         {
-            state.flight = None;
+            state.keeping.flight = None;
             return Poll::Ready(Some(input));
         }
-        let Some(Deadline { at, .. }) = state.deadline else {
+        let Some(Deadline { at, .. }) = state.keeping.deadline else {
             state.sleep = None;
             return Poll::Pending;
         };
@@ -103,42 +91,19 @@ impl Keeper {
     }
 
     fn step(&self, state: &mut State, input: Option<CredentialsInput>) {
-        let mut out = Outbox::new();
-        if let Some(CredentialsInput::Ran { result, .. }) = &input {
-            tracing::debug!(?result, "the credential program has ended");
-        }
-        state.deadline = state.credentials.step(self.runtime.now(), input, &mut out);
-        for output in out {
-            match output {
-                CredentialsOutput::Grant { caller, grant } => {
-                    state.replies.insert(caller, Ok(Some(grant)));
-                }
-                CredentialsOutput::Stand { caller } => {
-                    state.replies.insert(caller, Ok(None));
-                }
-                CredentialsOutput::Refuse { caller, error } => {
-                    tracing::debug!(%error, "no credentials");
-                    state.replies.insert(caller, Err(error));
-                }
-                CredentialsOutput::Read { ticket, path } => {
-                    let reading = self.system.read(path);
-                    let flight = async move { CredentialsInput::Read { ticket, result: reading.await } };
-                    state.flight = Some((ticket, Box::pin(flight)));
-                }
-                CredentialsOutput::Run { ticket, command } => {
-                    tracing::debug!(program = %command.program.display(), "fetching credentials");
-                    let running = self.system.run(command);
-                    let flight = async move { CredentialsInput::Ran { ticket, result: running.await } };
-                    state.flight = Some((ticket, Box::pin(flight)));
-                }
-                CredentialsOutput::Check { ticket, tls } => {
-                    let result = self.carrier.check(&tls);
-                    self.step(state, Some(CredentialsInput::Checked { ticket, result }));
-                }
-                CredentialsOutput::Warn(warning) => tracing::warn!("{warning}"),
-                CredentialsOutput::Cancel { ticket } => {
-                    state.flight = state.flight.take().filter(|(flying, _)| *flying != ticket);
-                }
+        let check = |tls: &Tls| self.carrier.check(tls);
+        state.keeping.step(self.runtime.now(), input, check, |ticket, errand| Ok(self.fly(ticket, errand)));
+    }
+
+    fn fly(&self, ticket: Ticket, errand: Errand) -> Flight {
+        match errand {
+            Errand::Read(path) => {
+                let reading = self.system.read(path);
+                Box::pin(async move { CredentialsInput::Read { ticket, result: reading.await } })
+            }
+            Errand::Run(command) => {
+                let running = self.system.run(command);
+                Box::pin(async move { CredentialsInput::Ran { ticket, result: running.await } })
             }
         }
     }
@@ -161,7 +126,7 @@ impl Drop for Asking {
         keeper.waiting.remove(*caller);
         let mut state = keeper.state();
         // One that has its reply is nobody the machine knows.
-        state.replies.remove(caller);
+        let _ = state.keeping.reply(*caller);
         keeper.step(&mut state, Some(CredentialsInput::Left { caller: *caller }));
     }
 }

@@ -1,7 +1,6 @@
 //! From the requests of machines to answers of one server, as one client.
 
 mod keeper;
-pub(crate) mod plain;
 #[cfg(test)]
 mod tests;
 
@@ -12,11 +11,13 @@ use bytes::Bytes;
 use cloudcoil_core::config::{Config, ConfigError, Tls};
 use cloudcoil_core::credentials::{CredentialsInput, Grant};
 use cloudcoil_core::{NetworkError, Target, Ticket};
+pub(crate) use futures_util::StreamExt as Pieces;
 use futures_util::future::BoxFuture;
+use futures_util::stream;
 use http::{Request, Response};
 
 use self::keeper::Keeper;
-use crate::{Body, Carrier, Runtime, System, Transport, exchange};
+use crate::{Body, Carrier, Plain, Runtime, System, Transport, exchange};
 
 /// The [`Transport`] of one [`Config`], over what an adapter supplies: addresses, `User-Agent`, impersonation and credentials
 /// go into requests, rejected credentials are fetched anew, and compressed answers become plain.
@@ -96,4 +97,9 @@ impl Courier {
     pub(crate) async fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
         self.carrier.carry(request, tls).await
     }
+}
+
+/// A body that is read as it is polled.
+pub(crate) fn body(plain: Plain) -> Body {
+    stream::unfold(plain, async |mut plain: Plain| plain.next().await.map(|piece| (piece, plain))).boxed()
 }

@@ -1,16 +1,14 @@
 //! The credentials that all requests of a transport share.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use cloudcoil_core::config::{Config, ReadError};
-use cloudcoil_core::credentials::{
-    Credentials, CredentialsError, CredentialsInput, CredentialsOutput, Grant, RunError,
-};
-use cloudcoil_core::{Deadline, Machine as _, NetworkError, NetworkErrorKind, Outbox, Ticket, Tickets};
+use cloudcoil_core::config::{Config, Tls};
+use cloudcoil_core::credentials::{CredentialsInput, Grant};
+use cloudcoil_core::{Deadline, NetworkError, NetworkErrorKind, Ticket};
 
 use crate::blocking::{Cancel, Carrier, Clock, System};
+use crate::plain::{Errand, Keeping, Reply};
 
 /// Credentials, and what they have asked for. A file is read and a program run on a thread of its own, so that whoever waits
 /// can leave, and nobody else is held up.
@@ -23,28 +21,21 @@ pub(super) struct Keeper {
     system: Arc<dyn System>,
 }
 
-struct State {
-    credentials: Credentials,
-    deadline: Option<Deadline>,
-    /// What ends the program that runs.
-    flight: Option<(Ticket, Cancel)>,
-    replies: BTreeMap<Ticket, Reply>,
-    callers: Tickets,
-}
+type State = Keeping<Flight>;
 
-/// `None` where there is nothing better than what was rejected.
-type Reply = Result<Option<Grant>, CredentialsError>;
+/// Reading a file, or running a program; dropping it ends the program.
+struct Flight(Cancel);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
 
 impl Keeper {
     pub(super) fn new(config: &Config, carrier: Arc<dyn Carrier>, system: Arc<dyn System>) -> Arc<Self> {
-        let state = State {
-            credentials: Credentials::new(config, system.has_terminal(), Tickets::new(0)),
-            deadline: None,
-            flight: None,
-            replies: BTreeMap::new(),
-            callers: Tickets::new(1),
-        };
-        Arc::new(Self { state: Mutex::new(state), changed: Condvar::new(), clock: Clock::new(), carrier, system })
+        let state = Mutex::new(Keeping::new(config, system.has_terminal()));
+        Arc::new(Self { state, changed: Condvar::new(), clock: Clock::new(), carrier, system })
     }
 
     /// Asks a caller's question, and waits for the reply, or until `cancel` is called for: `None` if there is nothing better than what
@@ -55,32 +46,33 @@ impl Keeper {
         cancel: &Cancel,
     ) -> Result<Option<Grant>, NetworkError> {
         let mut state = self.state();
-        let caller = state.callers.issue();
+        let caller = state.caller();
         self.step(&mut state, Some(question(caller)));
-        if !state.replies.contains_key(&caller) {
-            drop(state);
-            let keeper = self.clone();
-            cancel.on_cancel(move || keeper.wake());
-            state = self.wait(self.state(), caller, cancel);
-            cancel.forget();
+        if let Some(reply) = state.reply(caller) {
+            return Ok(reply?);
         }
-        match state.replies.remove(&caller) {
+        drop(state);
+        let keeper = self.clone();
+        cancel.on_cancel(move || keeper.wake());
+        let reply = self.wait(caller, cancel);
+        cancel.forget();
+        match reply {
             Some(reply) => Ok(reply?),
-            None => {
-                self.step(&mut state, Some(CredentialsInput::Left { caller }));
-                Err(NetworkError::new(NetworkErrorKind::Connect, "given up while waiting for credentials"))
-            }
+            None => Err(NetworkError::new(NetworkErrorKind::Connect, "given up while waiting for credentials")),
         }
     }
 
-    /// Waits for a reply; does what is due meanwhile.
-    fn wait<'a>(
-        self: &'a Arc<Self>,
-        mut state: MutexGuard<'a, State>,
-        caller: Ticket,
-        cancel: &Cancel,
-    ) -> MutexGuard<'a, State> {
-        while !state.replies.contains_key(&caller) && !cancel.is_cancelled() {
+    /// Waits for a reply, or until that is given up; does what is due meanwhile.
+    fn wait(self: &Arc<Self>, caller: Ticket, cancel: &Cancel) -> Option<Reply> {
+        let mut state = self.state();
+        loop {
+            if let Some(reply) = state.reply(caller) {
+                return Some(reply);
+            }
+            if cancel.is_cancelled() {
+                self.step(&mut state, Some(CredentialsInput::Left { caller }));
+                return None;
+            }
             let now = self.clock.now().mono;
             state = match state.deadline {
                 Some(Deadline { at, .. }) if at <= now => {
@@ -94,75 +86,34 @@ impl Keeper {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
-        state
     }
 
     fn step(self: &Arc<Self>, state: &mut State, input: Option<CredentialsInput>) {
-        let mut out = Outbox::new();
-        if let Some(CredentialsInput::Ran { result, .. }) = &input {
-            tracing::debug!(?result, "the credential program has ended");
-        }
-        state.deadline = state.credentials.step(self.clock.now(), input, &mut out);
-        for output in out {
-            match output {
-                CredentialsOutput::Grant { caller, grant } => drop(state.replies.insert(caller, Ok(Some(grant)))),
-                CredentialsOutput::Stand { caller } => drop(state.replies.insert(caller, Ok(None))),
-                CredentialsOutput::Refuse { caller, error } => {
-                    tracing::debug!(%error, "no credentials");
-                    state.replies.insert(caller, Err(error));
-                }
-                CredentialsOutput::Read { ticket, path } => {
-                    let system = self.system.clone();
-                    let read = move |_: &Cancel| CredentialsInput::Read { ticket, result: system.read(path) };
-                    let refused = |why| CredentialsInput::Read { ticket, result: Err(ReadError::Failed(why)) };
-                    self.start(state, ticket, read, refused);
-                }
-                CredentialsOutput::Run { ticket, command } => {
-                    tracing::debug!(program = %command.program.display(), "fetching credentials");
-                    let system = self.system.clone();
-                    let run =
-                        move |cancel: &Cancel| CredentialsInput::Ran { ticket, result: system.run(command, cancel) };
-                    let refused = |why| CredentialsInput::Ran { ticket, result: Err(RunError::Failed(why)) };
-                    self.start(state, ticket, run, refused);
-                }
-                CredentialsOutput::Check { ticket, tls } => {
-                    let result = self.carrier.check(&tls);
-                    self.step(state, Some(CredentialsInput::Checked { ticket, result }));
-                }
-                CredentialsOutput::Warn(warning) => tracing::warn!("{warning}"),
-                CredentialsOutput::Cancel { ticket } => {
-                    if let Some((_, cancel)) = state.flight.take_if(|(flying, _)| *flying == ticket) {
-                        cancel.cancel();
-                    }
-                }
-            }
-        }
+        let check = |tls: &Tls| self.carrier.check(tls);
+        state.step(self.clock.now(), input, check, |ticket, errand| self.fly(ticket, errand));
         self.changed.notify_all();
     }
 
     /// Works on a thread of its own, and steps with what comes of it.
-    fn start(
-        self: &Arc<Self>,
-        state: &mut State,
-        ticket: Ticket,
-        work: impl FnOnce(&Cancel) -> CredentialsInput + Send + 'static,
-        refused: impl FnOnce(Box<str>) -> CredentialsInput,
-    ) {
+    fn fly(self: &Arc<Self>, ticket: Ticket, errand: Errand) -> Result<Flight, Box<str>> {
         let (keeper, cancel) = (self.clone(), Cancel::new());
-        state.flight = Some((ticket, cancel.clone()));
+        let flight = Flight(cancel.clone());
         // What is told of the work belongs to the request that wants it.
         let request = tracing::Span::current();
         let fly = move || {
             let _entered = request.enter();
-            let input = work(&cancel);
+            let input = match errand {
+                Errand::Read(path) => CredentialsInput::Read { ticket, result: keeper.system.read(path) },
+                Errand::Run(command) => CredentialsInput::Ran { ticket, result: keeper.system.run(command, &cancel) },
+            };
+            // There is nothing to be ended any more.
+            cancel.forget();
             let mut state = keeper.state();
             state.flight.take_if(|(flying, _)| *flying == ticket);
             keeper.step(&mut state, Some(input));
         };
-        if let Err(error) = thread::Builder::new().name("cloudcoil-credentials".into()).spawn(fly) {
-            state.flight = None;
-            self.step(state, Some(refused(format!("the system refuses a thread: {error}").into())));
-        }
+        let started = thread::Builder::new().name("cloudcoil-credentials".into()).spawn(fly);
+        started.map(|_| flight).map_err(|error| format!("the system refuses a thread: {error}").into())
     }
 
     fn wake(&self) {

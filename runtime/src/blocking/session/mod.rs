@@ -1,9 +1,10 @@
 //! From the requests of machines to answers of one server, as one client.
 
 mod keeper;
-pub(crate) mod plain;
 
 use std::fmt;
+use std::iter;
+pub(crate) use std::iter::Iterator as Pieces;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use cloudcoil_core::{NetworkError, Target, Ticket};
 use http::{Request, Response};
 
 use self::keeper::Keeper;
-use super::{Body, Cancel, Carrier, System, Transport, exchange};
+use super::{Body, Cancel, Carrier, Plain, System, Transport, exchange};
 
 /// The [`Transport`] of one [`Config`], over what an adapter supplies: addresses, `User-Agent`, impersonation and credentials
 /// go into requests, rejected credentials are fetched anew, and compressed answers become plain.
@@ -68,4 +69,9 @@ impl Courier {
     pub(crate) fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
         self.session.carrier.carry(request, tls, &self.cancel)
     }
+}
+
+/// A body that is read as it is asked for.
+pub(crate) fn body(mut plain: Plain) -> Body {
+    Box::new(iter::from_fn(move || plain.next()))
 }
