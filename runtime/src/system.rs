@@ -1,6 +1,7 @@
 //! The files and programs of this machine.
 
 use std::io::{self, IsTerminal as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::PathBuf;
 use std::thread;
 
@@ -13,7 +14,7 @@ use crate::blocking::program::Program;
 use crate::blocking::{self, Cancel};
 use crate::{System, read_file, reread_file};
 
-/// Reads files, and runs programs as children of this process, for tasks and for threads. What tasks wait for is done on a thread of
+/// Reads files, resolves names, and runs programs as children of this process, for tasks and for threads. What tasks wait for is done on a thread of
 /// its own, so that no executor's is blocked.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::exhaustive_structs, reason = "there is one system, and nothing to set")]
@@ -26,6 +27,20 @@ impl LocalSystem {
     /// As there.
     pub async fn read_file(path: PathBuf) -> Result<Vec<u8>, ReadError> {
         content(move || read_file(path)).await
+    }
+
+    /// The addresses of a host's name, in the order in which they are to be tried.
+    ///
+    /// # Errors
+    /// As the system has it.
+    pub async fn resolve(host: String, port: u16) -> io::Result<impl Iterator<Item = SocketAddr>> {
+        // What is an address already needs no thread.
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return Ok(vec![(ip, port).into()].into_iter());
+        }
+        aside("cloudcoil-name", move || (host, port).to_socket_addrs())
+            .await
+            .map_err(|why| io::Error::other(String::from(why)))?
     }
 }
 

@@ -1,12 +1,12 @@
 //! Connections: TCP, and what is to be done on it.
 
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use cloudcoil_core::config::{Config, ConfigError, Tls};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
-use cloudcoil_runtime::Runtime;
+use cloudcoil_runtime::{LocalSystem, Runtime};
 use cloudcoil_tls::{Route, Step, connect_failure};
 use futures_rustls::TlsConnector;
 use futures_util::future::{Either, select};
@@ -67,7 +67,7 @@ impl Connector {
     async fn dial(&self, runtime: &dyn Runtime) -> Result<Box<dyn Io>, NetworkError> {
         let (host, port) = self.route.address();
         let host = host.to_owned();
-        let resolved = within(runtime, blocking::unblock(move || (host, port).to_socket_addrs())).await?;
+        let resolved = within(runtime, Box::pin(LocalSystem::resolve(host, port))).await?;
         reach(runtime, &*self.dial, resolved.map_err(|error| connect_failure(&error))?).await
     }
 }

@@ -140,8 +140,11 @@ fn a_hundred_dropped_watches_end_a_hundred_connections(stage: &Stage) {
     let watched: BTreeSet<_> = seen.iter().filter(|seen| seen.is_watch()).map(|seen| seen.connection).collect();
     assert_eq!(watched.len(), 100, "each watch has a connection of its own");
     drop(watches);
-    let left: BTreeSet<_> = play.wait_for_left(100).into_iter().collect();
-    assert!(left.is_superset(&watched));
+    // So do those of lists that are too many to be kept.
+    let mut left: BTreeSet<_> = play.wait_for_left(100).into_iter().collect();
+    while !left.is_superset(&watched) {
+        left = play.wait_for_left(left.len() + 1).into_iter().collect();
+    }
 }
 
 fn silent_answers_hold_up_no_others(stage: &Stage) {
