@@ -311,6 +311,11 @@ pub enum NetworkErrorKind {
     /// The TLS handshake failed: the request was not sent.
     #[error("TLS handshake failed")]
     Tls,
+    /// The request was not taken up: the server says so, as it does when it shuts down, or the connection closed before the
+    /// request was sent. So it can be sent again, whatever it asks for
+    /// ([RFC 9113, section 8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    #[error("request not taken up")]
+    Unprocessed,
     /// The connection broke after the request may have been sent.
     #[error("connection lost")]
     Lost,

@@ -57,6 +57,7 @@ impl Target {
         Ok(Outgoing {
             may_replay: !is_own,
             may_reconnect: true,
+            may_resend: true,
             is_own,
             is_plain_wanted: !takes_any && is_whole,
             request,
@@ -78,9 +79,11 @@ impl Target {
     pub fn blame(&self, error: NetworkError) -> NetworkError {
         match error.kind {
             NetworkErrorKind::Request | NetworkErrorKind::Credentials => error,
-            NetworkErrorKind::Connect | NetworkErrorKind::Tls | NetworkErrorKind::Lost | NetworkErrorKind::Protocol => {
-                error.of(self.name.clone())
-            }
+            NetworkErrorKind::Connect
+            | NetworkErrorKind::Tls
+            | NetworkErrorKind::Unprocessed
+            | NetworkErrorKind::Lost
+            | NetworkErrorKind::Protocol => error.of(self.name.clone()),
         }
     }
 
@@ -96,7 +99,8 @@ impl Target {
     }
 }
 
-/// A request on its way: sent once, and once more with other credentials if the server does not take the first.
+/// A request on its way: sent once, once more with other credentials if the server does not take the first, and once more as it
+/// is if the server has not taken it up at all.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -116,6 +120,7 @@ pub struct Outgoing {
     is_own: bool,
     may_replay: bool,
     may_reconnect: bool,
+    may_resend: bool,
     is_plain_wanted: bool,
 }
 
@@ -150,6 +155,28 @@ impl Outgoing {
     /// not matter how often it is.
     pub fn may_reconnect(&self, error: &NetworkError) -> bool {
         error.kind == NetworkErrorKind::Tls || self.request.method().is_safe()
+    }
+
+    /// Whether a request that failed so is to be sent once more, at once and over another connection.
+    ///
+    /// Servers close connections now and then while others are open, to spread their clients, and one by one when they shut down;
+    /// what crosses that on its way is not looked at, so that any request can be sent again. A second time it is left to whoever
+    /// sent it, and waits.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use cloudcoil_core::config::Config;
+    /// use cloudcoil_core::{NetworkError, NetworkErrorKind, Target, http};
+    ///
+    /// let target = Target::new(&Config::new("https://10.0.0.1:6443")?)?;
+    /// let mut outgoing = target.outgoing(http::Request::post("/api/v1/nodes").body(Bytes::new()).unwrap()).unwrap();
+    /// assert!(!outgoing.is_unprocessed(&NetworkError::new(NetworkErrorKind::Lost, "reset")), "it may have been done");
+    /// let refused = NetworkError::new(NetworkErrorKind::Unprocessed, "refused");
+    /// assert!(outgoing.is_unprocessed(&refused) && !outgoing.is_unprocessed(&refused));
+    /// # Ok::<(), cloudcoil_core::config::ConfigError>(())
+    /// ```
+    pub fn is_unprocessed(&mut self, error: &NetworkError) -> bool {
+        error.kind == NetworkErrorKind::Unprocessed && std::mem::replace(&mut self.may_resend, false)
     }
 
     /// What the body of the answer has to go through, if it is compressed and nobody but this side has asked for it. The

@@ -99,7 +99,7 @@ fn advice(error: &Error) -> Option<&'static str> {
                 Some("is the API server running, and its address right? 'coil config view' shows it")
             }
             NetworkErrorKind::Tls => Some("check the authority and the server's name in the kubeconfig"),
-            NetworkErrorKind::Lost => Some("try again"),
+            NetworkErrorKind::Lost | NetworkErrorKind::Unprocessed => Some("try again"),
             _ => None,
         },
         Error::TimedOut(_) => Some("try again, or give it more time with --timeout"),

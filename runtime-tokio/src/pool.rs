@@ -3,24 +3,25 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_runtime::Body;
-use cloudcoil_runtime::core::NetworkError;
-use cloudcoil_runtime::core::http1::{Flaw, may_repeat};
-use futures_util::{FutureExt as _, Stream};
-use http::{Request, Response, StatusCode, Uri, header};
+use cloudcoil_runtime::core::http1::{Flaw, ResponseDecoder, may_repeat};
+use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
+use cloudcoil_tls::connect_failure;
+use futures_util::FutureExt as _;
+use http::{HeaderMap, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::time::Instant;
 
-use crate::connector::{Connection, Connector};
-use crate::failure::exchange_failure;
+use crate::connector::{Connection, Connector, Stream};
+use crate::failure::{exchange_failure, request_failure};
 
 /// The connections to one server.
 pub(crate) struct Pool {
@@ -44,9 +45,11 @@ struct Open {
 #[derive(Clone)]
 struct Shared {
     sender: http2::SendRequest<Full<Bytes>>,
-    /// How many exchanges the server allows; each that is under way holds a clone, and so does the pool.
-    limit: Arc<AtomicUsize>,
+    limit: Limit,
 }
+
+/// How many exchanges the server allows on a connection; each that is under way holds a clone, and so does the pool.
+type Limit = Arc<AtomicUsize>;
 
 /// What carries one exchange.
 enum Link {
@@ -54,13 +57,19 @@ enum Link {
     Shared(Shared),
 }
 
+/// What an exchange holds until its answer has ended.
+enum Held {
+    Own(http1::SendRequest<Full<Bytes>>),
+    Room(Limit),
+}
+
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Self {
         Self { connector, open: Mutex::default(), gate: tokio::sync::Mutex::default() }
     }
 
-    /// Sends a request whose address is absolute. One that was not taken up, because a connection at hand turned out to be
-    /// closed, is sent again on another.
+    /// Sends a request whose address is absolute. One that was not sent, because a connection at hand turned out to be
+    /// closed, is sent on another.
     pub(crate) async fn send(
         self: Arc<Self>,
         mut request: Request<Full<Bytes>>,
@@ -71,39 +80,45 @@ impl Pool {
         }
         let mut is_repeated = false;
         loop {
-            let (mut link, is_new) = self.link().await?;
-            let repetition = (!is_repeated && matches!(link, Link::Own(_))).then(|| request.clone());
-            match link.send(request, forwarding.is_some()).await {
+            let (link, is_new) = self.link().await?;
+            let repetition = (!is_repeated).then(|| request.clone());
+            let (answered, held) = link.send(request, forwarding.is_some()).await;
+            match answered {
                 Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                     return Err(Flaw::Switched.into());
                 }
+                Ok(response) if !is_short(response.headers()) => return Err(Flaw::LongHead.into()),
                 Ok(response) => {
-                    return Ok(response.map(|body| Box::pin(Pieces { body, link: Some(link), pool: self }) as Body));
+                    return Ok(response.map(|body| Box::pin(Pieces { body, held: Some(held), pool: self }) as Body));
                 }
-                Err(mut error) => match (error.take_message(), repetition) {
-                    (Some(unsent), _) if !is_new => {
-                        self.forget(&link);
-                        request = unsent;
+                Err(mut error) => {
+                    let unsent = error.take_message();
+                    let failure = request_failure(error.error(), unsent.is_some());
+                    if unsent.is_some() || failure.kind == NetworkErrorKind::Unprocessed {
+                        self.forget(&held);
                     }
-                    (_, repetition) => {
-                        let error = exchange_failure(error.error());
-                        request = repetition.filter(|again| may_repeat(again.method(), is_new, &error)).ok_or(error)?;
-                        is_repeated = true;
+                    match unsent {
+                        Some(unsent) if !is_new => request = unsent,
+                        _ => {
+                            let again = repetition.filter(|again| may_repeat(again.method(), is_new, &failure));
+                            request = again.ok_or(failure)?;
+                            is_repeated = true;
+                        }
                     }
-                },
+                }
             }
         }
     }
 
     /// Gives a connection to nobody any more.
-    fn forget(&self, link: &Link) {
-        if let Link::Shared(shared) = link {
-            self.open().shared.retain(|other| !Arc::ptr_eq(&other.limit, &shared.limit));
+    fn forget(&self, held: &Held) {
+        if let Held::Room(limit) = held {
+            self.open().shared.retain(|other| !Arc::ptr_eq(&other.limit, limit));
         }
     }
 
     /// A connection with room for one more exchange, and whether it is new.
-    async fn link(&self) -> Result<(Link, bool), NetworkError> {
+    async fn link(self: &Arc<Self>) -> Result<(Link, bool), NetworkError> {
         let (before, is_http1) = {
             let mut open = self.open();
             if let Some(link) = open.take() {
@@ -133,7 +148,7 @@ impl Pool {
         result.map(|link| (link, true))
     }
 
-    async fn connect(&self) -> Result<Link, NetworkError> {
+    async fn connect(self: &Arc<Self>) -> Result<Link, NetworkError> {
         let Connection { io, is_http2 } = self.connector.connect().await?;
         if is_http2 {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -141,22 +156,20 @@ impl Pool {
             let builder = builder
                 .timer(TokioTimer::new())
                 .keep_alive_interval(Duration::from_secs(30))
-                .keep_alive_timeout(Duration::from_secs(15));
-            let (sender, connection) = builder.handshake(io).await.map_err(|error| exchange_failure(&error))?;
+                .keep_alive_timeout(Duration::from_secs(15))
+                .initial_stream_window_size(WINDOW)
+                .initial_connection_window_size(WINDOW * MAX_STREAMS as u32)
+                // Beyond this the server is not heard out.
+                .max_header_list_size(4 * ResponseDecoder::MAX_HEAD as u32);
+            let (sender, connection) = builder.handshake(io).await.map_err(|error| connect_failure(&error))?;
             let limit = Arc::new(AtomicUsize::new(connection.current_max_send_streams()));
-            let (mut connection, server_limit) = (Box::pin(connection), Arc::downgrade(&limit));
-            tokio::spawn(poll_fn(move |context| {
-                let polled = connection.poll_unpin(context).map(drop);
-                if let Some(limit) = server_limit.upgrade() {
-                    limit.store(connection.current_max_send_streams(), Ordering::Relaxed);
-                }
-                polled
-            }));
+            tokio::spawn(attend(connection, Arc::downgrade(&limit), Arc::downgrade(self)));
             Ok(Link::Shared(Shared { sender, limit }))
         } else {
             let mut builder = http1::Builder::new();
-            let handshake = builder.max_headers(MAX_HEADERS).handshake(io);
-            let (sender, connection) = handshake.await.map_err(|error| exchange_failure(&error))?;
+            let builder = builder.max_headers(ResponseDecoder::MAX_HEADERS).max_buf_size(ResponseDecoder::MAX_HEAD);
+            let handshake = builder.handshake(io);
+            let (sender, connection) = handshake.await.map_err(|error| connect_failure(&error))?;
             tokio::spawn(connection.map(drop));
             Ok(Link::Own(sender))
         }
@@ -186,20 +199,47 @@ impl Shared {
 }
 
 impl Link {
-    async fn send(
-        &mut self,
-        mut request: Request<Full<Bytes>>,
-        is_forwarded: bool,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
+    async fn send(self, mut request: Request<Full<Bytes>>, is_forwarded: bool) -> (Answered, Held) {
         match self {
-            Self::Shared(shared) => shared.sender.try_send_request(request).await,
-            Self::Own(sender) => {
+            Self::Shared(Shared { mut sender, limit }) => {
+                let answer = sender.try_send_request(request);
+                // See `attend`.
+                drop(sender);
+                (answer.await, Held::Room(limit))
+            }
+            Self::Own(mut sender) => {
                 to_http1(&mut request, is_forwarded);
                 // An error shows again when the request is sent.
                 let _ = sender.ready().await;
-                sender.try_send_request(request).await
+                (sender.try_send_request(request).await, Held::Own(sender))
             }
         }
+    }
+}
+
+type Answered = Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>>;
+
+/// Has a connection work to its end, and keeps its limit up to date.
+///
+/// A request that comes just when a connection ends may stay in its queue, which gives it back only when nobody can add to it
+/// any more. So nobody keeps the means to: neither the pool, nor who waits for an answer.
+async fn attend(
+    connection: http2::Connection<TokioIo<Stream>, Full<Bytes>, TokioExecutor>,
+    limit: Weak<AtomicUsize>,
+    pool: Weak<Pool>,
+) {
+    let mut connection = Box::pin(connection);
+    poll_fn(|context| {
+        let polled = connection.poll_unpin(context).map(drop);
+        if let Some(limit) = limit.upgrade() {
+            limit.store(connection.current_max_send_streams(), Ordering::Relaxed);
+        }
+        polled
+    })
+    .await;
+    drop(connection);
+    if let (Some(limit), Some(pool)) = (limit.upgrade(), pool.upgrade()) {
+        pool.forget(&Held::Room(limit));
     }
 }
 
@@ -214,15 +254,21 @@ fn to_http1(request: &mut Request<Full<Bytes>>, is_forwarded: bool) {
     }
 }
 
+/// Whether the head of an answer is no longer than those of HTTP/1.1 may be.
+fn is_short(headers: &HeaderMap) -> bool {
+    let length: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    headers.len() <= ResponseDecoder::MAX_HEADERS && length <= ResponseDecoder::MAX_HEAD
+}
+
 /// The pieces of a body. When it is whole, its connection is kept; when it is dropped before, the connection closes, or on a
 /// shared connection its stream.
 struct Pieces {
     body: Incoming,
-    link: Option<Link>,
+    held: Option<Held>,
     pool: Arc<Pool>,
 }
 
-impl Stream for Pieces {
+impl futures_util::Stream for Pieces {
     type Item = Result<Bytes, NetworkError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -233,12 +279,17 @@ impl Stream for Pieces {
                     _ => {}
                 },
                 Some(Err(error)) => {
-                    self.link = None;
+                    self.held = None;
                     return Poll::Ready(Some(Err(exchange_failure(&error))));
                 }
                 None => {
-                    if let Some(Link::Own(sender)) = self.link.take() {
-                        self.pool.open().idle.push((sender, Instant::now()));
+                    match self.held.take() {
+                        Some(Held::Own(sender)) => self.pool.open().idle.push((sender, Instant::now())),
+                        // Some ways to break off pass for an end with hyper.
+                        Some(Held::Room(_)) if !self.body.is_end_stream() => {
+                            return Poll::Ready(Some(Err(Flaw::CutShort.into())));
+                        }
+                        Some(Held::Room(_)) | None => {}
                     }
                     return Poll::Ready(None);
                 }
@@ -247,11 +298,12 @@ impl Stream for Pieces {
     }
 }
 
-/// Headers of an answer over HTTP/1.1 at the most: API servers give each warning one of its own, up to hundreds.
-const MAX_HEADERS: usize = 1000;
-
 /// How long a connection of HTTP/1.1 is kept without use.
 const IDLE: Duration = Duration::from_secs(90);
 
 /// Exchanges on one HTTP/2 connection at the most, whatever the server allows.
 const MAX_STREAMS: usize = 250;
+
+/// How many bytes of an answer that nobody reads yet the server may send over HTTP/2, a megabyte. A connection has room for as
+/// many of all its answers: who lags holds up his own answer, and no other.
+const WINDOW: u32 = 1 << 20;

@@ -19,6 +19,7 @@ pub(super) fn exchange_failure(error: ureq::Error) -> NetworkError {
         Error::LargeResponseHeader(..) => Flaw::LongHead.into(),
         // Its type has no name here; what it says is all there is to tell a body from a head by.
         Error::Protocol(problem) if problem.to_string().contains("chunk") => Flaw::Chunks.into(),
+        Error::Protocol(problem) if problem.to_string().contains("too many headers") => Flaw::LongHead.into(),
         Error::Protocol(_) => Flaw::Head.into(),
         // The connection has ended between two bytes of what separates chunks.
         Error::BodyStalled => Flaw::CutShort.into(),

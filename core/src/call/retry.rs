@@ -21,7 +21,8 @@ use crate::time::UnixTime;
 /// | what came of it | reads ¹ | writes |
 /// |---|---|---|
 /// | no connection, or one that ended in the TLS handshake | again | again: nothing was sent |
-/// | a certificate that is not accepted ³, a request that cannot be sent | an error at once | an error at once |
+/// | a request that the server says it has not taken up, as when it shuts down ³ | again | again: it was not looked at |
+/// | a certificate that is not accepted ⁴, a request that cannot be sent | an error at once | an error at once |
 /// | the connection was lost, or what came was no HTTP | again | an error at once: it may have been done |
 /// | 2xx with a JSON body that is empty or cut short | again | the answer |
 /// | 429 with `Retry-After` ² | again | again: it was refused before it was looked at |
@@ -37,7 +38,9 @@ use crate::time::UnixTime;
 /// `authorization.k8s.io`.
 /// ² In seconds or as a date; in the header, or `details.retryAfterSeconds` of the `Status`. What cannot be read counts as
 /// absent.
-/// ³ Once its files, and those of the authority, have been found to be [the same](crate::credentials::Credentials).
+/// ³ Over HTTP/2 by `GOAWAY` or `REFUSED_STREAM`. Below all this it was sent once more at once, as
+/// [`Outgoing::is_unprocessed`](crate::Outgoing::is_unprocessed) says, which does not count.
+/// ⁴ Once its files, and those of the authority, have been found to be [the same](crate::credentials::Credentials).
 ///
 /// A wait is that of [`backoff`](Self::backoff), or what the server asks for if that is longer, but never more than
 /// [`longest_wait`](Self::longest_wait). If it does not end before the time limit of the whole call, there is none: the call
@@ -128,7 +131,7 @@ pub(super) fn reason(
 
 fn may_repeat(request: &HttpRequest, kind: NetworkErrorKind) -> bool {
     match kind {
-        NetworkErrorKind::Connect => true,
+        NetworkErrorKind::Connect | NetworkErrorKind::Unprocessed => true,
         NetworkErrorKind::Lost | NetworkErrorKind::Protocol => stores_nothing(request),
         NetworkErrorKind::Tls | NetworkErrorKind::Request | NetworkErrorKind::Credentials => false,
     }

@@ -78,8 +78,8 @@ enum State {
 impl ResponseDecoder {
     /// The longest head in bytes.
     pub const MAX_HEAD: usize = 256 * 1024;
-    /// The most headers.
-    pub const MAX_HEADERS: usize = 256;
+    /// The most headers: API servers give each warning one of its own, up to hundreds.
+    pub const MAX_HEADERS: usize = 1000;
 
     /// A decoder of the answer to a request of this method.
     pub fn new(method: &Method) -> Self {

@@ -11,8 +11,8 @@ use super::plain::Plain;
 use super::world::session::{Courier, body};
 use super::world::{Body, dual};
 
-/// Sends a request with all that its target wants, and once more if it is rejected and there are better credentials, or if one side
-/// has refused the other and there are other certificates.
+/// Sends a request with all that its target wants, and once more if it is rejected and there are better credentials, if one side
+/// has refused the other and there are other certificates, or if the server has not taken it up.
 #[dual]
 pub(crate) async fn exchange(
     target: &Arc<Target>,
@@ -24,6 +24,10 @@ pub(crate) async fn exchange(
     let mut grant = asked.expect("only what was of no use can stand");
     loop {
         let carried = courier.carry(outgoing.with(&grant), grant.tls.clone()).await;
+        if matches!(&carried, Err(error) if outgoing.is_unprocessed(error)) {
+            tracing::debug!("sending once more over another connection");
+            continue;
+        }
         let is_rejected = matches!(&carried, Ok(response) if outgoing.is_rejected(response.status()));
         let is_untrusted = matches!(&carried, Err(error) if outgoing.is_untrusted(error));
         let may_resend = carried.as_ref().err().is_none_or(|error| outgoing.may_reconnect(error));

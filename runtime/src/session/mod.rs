@@ -27,6 +27,9 @@ use crate::{Body, Carrier, Plain, Runtime, System, Transport, exchange};
 /// [`Credentials`](cloudcoil_core::credentials::Credentials), which all requests of a session share. Whoever drops a request
 /// while it waits for them does not disturb the others; the last one ends the program that fetches them.
 ///
+/// A request that the server has not taken up is sent once more at once; see
+/// [`Outgoing::is_unprocessed`](cloudcoil_core::Outgoing::is_unprocessed).
+///
 /// ```no_run
 /// use std::sync::Arc;
 /// use cloudcoil_core::config::{Config, ConfigError, Identity};

@@ -26,6 +26,8 @@ struct World {
     /// What the server takes; everything else is answered 401.
     token: Mutex<&'static str>,
     answer: Mutex<Option<Answer>>,
+    /// What comes of every request.
+    always: Mutex<Option<NetworkError>>,
 }
 
 impl Runtime for World {
@@ -54,6 +56,9 @@ impl Carrier for World {
         let is_known =
             request.headers().get(header::AUTHORIZATION).is_some_and(|header| header == *self.token.lock().unwrap());
         self.requests.lock().unwrap().push(request);
+        if let Some(error) = self.always.lock().unwrap().clone() {
+            return Box::pin(std::future::ready(Err(error)));
+        }
         let status = if is_known { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
         let answer = || Ok(Response::builder().status(status).body(stream::empty().boxed()).unwrap());
         Box::pin(std::future::ready(self.answer.lock().unwrap().take().unwrap_or_else(answer)))
@@ -328,6 +333,26 @@ fn a_compressed_answer_is_read_plain_and_a_damaged_one_fails() {
         .map(|request| request.headers().contains_key(header::ACCEPT_ENCODING))
         .collect();
     assert_eq!(asked, [true, true, true, false]);
+}
+
+#[test]
+fn a_request_that_is_not_taken_up_is_sent_once_more_at_once_and_no_other_failure_is() {
+    for (kind, sends) in
+        [(NetworkErrorKind::Unprocessed, 2), (NetworkErrorKind::Lost, 1), (NetworkErrorKind::Connect, 1)]
+    {
+        let world = Arc::new(World::default());
+        let session = world.session("token: t");
+        *world.token.lock().unwrap() = "Bearer t";
+        let failure = || Err(NetworkError::new(kind, "gone"));
+        *world.answer.lock().unwrap() = Some(failure());
+        let answered = post(&session).now_or_never().unwrap();
+        assert_eq!((world.sent(), answered.is_ok()), (sends, sends == 2), "{kind:?}");
+        // A server that never takes it up is asked twice.
+        *world.always.lock().unwrap() = Some(NetworkError::new(kind, "gone"));
+        let error = post(&session).now_or_never().unwrap().map(drop).unwrap_err();
+        assert_eq!((world.sent(), error.kind), (2 * sends, kind));
+        assert!(error.server.is_some(), "{error}");
+    }
 }
 
 #[test]

@@ -123,6 +123,7 @@ fn each_cause_is_retried_for_reads_and_for_writes_as_the_table_says() {
         (Came::Failure(Kind::Connect), true, true),
         (Came::Failure(Kind::Tls), false, false),
         (Came::Failure(Kind::Request), false, false),
+        (Came::Failure(Kind::Unprocessed), true, true),
         (Came::Failure(Kind::Lost), true, false),
         (Came::Failure(Kind::Protocol), true, false),
         (Came::Broken, true, false),

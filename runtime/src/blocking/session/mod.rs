@@ -23,6 +23,9 @@ use super::{Body, Cancel, Carrier, Plain, System, Transport, exchange};
 /// TLS handshake when files of certificates have changed; see
 /// [`Credentials`](cloudcoil_core::credentials::Credentials), which all requests of a session share. Whoever gives up a request
 /// while it waits for them does not disturb the others; the last one ends the program that fetches them.
+///
+/// A request that the server has not taken up is sent once more at once; see
+/// [`Outgoing::is_unprocessed`](cloudcoil_core::Outgoing::is_unprocessed).
 #[derive(Clone)]
 pub struct Session {
     target: Arc<Target>,

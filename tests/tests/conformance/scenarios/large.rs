@@ -137,12 +137,14 @@ fn many_headers_are_read(stage: &Stage) {
 }
 
 fn heads_without_end_are_refused(stage: &Stage) {
-    let line = Bytes::from(format!("X-Long: {}\r\n", "x".repeat(10_000)));
-    let head = Bytes::from_static(b"HTTP/1.1 200 OK\r\n");
-    let endless = Answer::raw(std::iter::once(head).chain(std::iter::repeat_n(line, 100)));
-    let play = stage.play(in_order([endless, Answer::json(&stored("a", 5))]));
-    let error = play.fail(maps().get("a"));
-    assert!(matches!(&error, Error::Network(error) if error.kind == NetworkErrorKind::Protocol), "{error:?}");
-    play.must(maps().get("a"));
-    assert_eq!(play.wait_for(2)[1].connection, 1);
+    let long = format!("X-Long: {}\r\n", "x".repeat(10_000));
+    for (line, count) in [(long.as_str(), 100), ("x: y\r\n", 5000)] {
+        let head = Bytes::from_static(b"HTTP/1.1 200 OK\r\n");
+        let endless = Answer::raw(std::iter::once(head).chain(std::iter::repeat_n(line.to_owned().into(), count)));
+        let play = stage.play(in_order([endless, Answer::json(&stored("a", 5))]));
+        let Error::Network(error) = play.fail(maps().get("a")) else { panic!("no failure of the network") };
+        assert_eq!((error.kind, &*error.message), (NetworkErrorKind::Protocol, "the head of the answer is too long"));
+        play.must(maps().get("a"));
+        assert_eq!(play.wait_for(2)[1].connection, 1);
+    }
 }
