@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Proxy};
 use crate::credentials::CredentialsError;
 use crate::discovery::NotServed;
 use crate::status::Status;
@@ -250,8 +250,10 @@ pub struct NetworkError {
     pub message: Box<str>,
     /// How many times the request was tried; this is the failure of the last.
     pub attempts: u32,
-    /// Which server could not be reached, or was lost: its host and port, such as `10.0.0.1:6443`, and the proxy on the way to it.
+    /// Which server could not be reached, or was lost: its host and port, such as `10.0.0.1:6443`, and the proxy on the way to it
+    /// unless that is what failed, and named in the message.
     pub server: Option<Box<str>>,
+    is_proxys: bool,
     /// What it is about, when it is no failure of the network at all.
     credentials: Option<Box<CredentialsError>>,
 }
@@ -259,7 +261,27 @@ pub struct NetworkError {
 impl NetworkError {
     /// A failure at `kind`, as the transport words it.
     pub fn new(kind: NetworkErrorKind, message: impl Into<Box<str>>) -> Self {
-        Self { kind, message: message.into(), attempts: 1, server: None, credentials: None }
+        Self { kind, message: message.into(), attempts: 1, server: None, is_proxys: false, credentials: None }
+    }
+
+    /// The same, as that of a proxy, which the message names then, without a word about its user.
+    ///
+    /// ```
+    /// use cloudcoil_core::config::Proxy;
+    /// use cloudcoil_core::{NetworkError, NetworkErrorKind};
+    ///
+    /// let proxy = Proxy::parse("http://me:secret@px:3128").unwrap();
+    /// let error = NetworkError::new(NetworkErrorKind::Connect, "connection refused").at_proxy(&proxy);
+    /// assert_eq!(error.to_string(), "cannot connect: the proxy http://px:3128: connection refused");
+    /// ```
+    #[must_use]
+    pub fn at_proxy(self, proxy: &Proxy) -> Self {
+        Self { message: format!("the proxy {proxy}: {}", self.message).into(), is_proxys: true, ..self }
+    }
+
+    /// Whether it is a proxy that failed, and not the server behind it.
+    pub(crate) const fn is_proxys(&self) -> bool {
+        self.is_proxys
     }
 
     /// The same, as that of the last of so many attempts.

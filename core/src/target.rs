@@ -15,6 +15,8 @@ pub struct Target {
     server: Uri,
     /// What failures call it.
     name: Box<str>,
+    /// The proxy on the way to it.
+    proxy: Option<Box<str>>,
     impersonation: Vec<(HeaderName, HeaderValue)>,
     is_compressed: bool,
 }
@@ -30,7 +32,8 @@ impl Target {
             problem: "no user, or a name or value with characters that cannot be sent",
         })?;
         let (server, is_compressed) = (config.server.clone(), !config.disable_compression);
-        Ok(Self { name: name(config).into(), server, impersonation, is_compressed })
+        let proxy = config.proxy.as_ref().map(|proxy| proxy.to_string().into());
+        Ok(Self { name: name(config).into(), proxy, server, impersonation, is_compressed })
     }
 
     /// A request that is ready to be sent with whatever credentials there are.
@@ -83,7 +86,13 @@ impl Target {
             | NetworkErrorKind::Tls
             | NetworkErrorKind::Unprocessed
             | NetworkErrorKind::Lost
-            | NetworkErrorKind::Protocol => error.of(self.name.clone()),
+            | NetworkErrorKind::Protocol => {
+                let server = match self.proxy.as_ref().filter(|_| !error.is_proxys()) {
+                    Some(proxy) => format!("{} through the proxy {proxy}", self.name).into(),
+                    None => self.name.clone(),
+                };
+                error.of(server)
+            }
         }
     }
 
@@ -193,14 +202,11 @@ impl Outgoing {
     }
 }
 
-/// The host and port of the server, and the proxy on the way to it.
+/// The host and port of the server.
 fn name(config: &Config) -> String {
     let usual = if config.is_tls() { 443 } else { 80 };
     let port = config.server.port_u16().unwrap_or(usual);
-    let server = format!("{}:{port}", config.server.host().unwrap_or_default());
-    let Some(proxy) = &config.proxy else { return server };
-    let host = if proxy.host.contains(':') { format!("[{}]", proxy.host) } else { proxy.host.clone() };
-    format!("{server} through the proxy {}://{host}:{}", proxy.scheme.as_str(), proxy.port)
+    format!("{}:{port}", config.server.host().unwrap_or_default())
 }
 
 const USER_AGENT: &str = concat!("cloudcoil/", env!("CARGO_PKG_VERSION"));
@@ -247,6 +253,11 @@ mod tests {
         assert_eq!(named("https://a:1", None, Request), "cannot send: why");
         let through = "a:1 through the proxy http://[fd00::2]:3128: connection lost: why";
         assert_eq!(named("https://a:1", Some("http://me:hunter2@[fd00::2]:3128"), Lost), through);
+        let mut config = Config::new("https://a:1").unwrap();
+        let proxy = config.proxy.insert(crate::config::Proxy::parse("http://me:hunter2@px:3128").unwrap());
+        let error = NetworkError::new(Connect, "why").at_proxy(proxy);
+        let error = Target::new(&config).unwrap().blame(error).to_string();
+        assert_eq!(error, "a:1: cannot connect: the proxy http://px:3128: why", "each is named once");
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Route {
     /// A failure to dial, or of a step with the proxy, which it names.
     pub fn about(&self, error: NetworkError) -> NetworkError {
         match &self.proxy {
-            Some((proxy, _)) => NetworkError::new(error.kind, format!("{proxy:?}: {}", error.message)),
+            Some((proxy, _)) => error.at_proxy(proxy),
             None => error,
         }
     }

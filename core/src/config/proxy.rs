@@ -126,11 +126,18 @@ impl Proxy {
     }
 }
 
+/// Its address, without credentials.
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "{}://{open}{}{close}:{}", self.scheme.as_str(), self.host, self.port)
+    }
+}
+
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let credentials = if self.credentials.is_some() { ", with credentials" } else { "" };
-        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
-        write!(f, "Proxy({}://{open}{}{close}:{}{credentials})", self.scheme.as_str(), self.host, self.port)
+        write!(f, "Proxy({self}{credentials})")
     }
 }
 

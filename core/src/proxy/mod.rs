@@ -31,11 +31,6 @@ impl Proxy {
         header.set_sensitive(true);
         Some(header)
     }
-
-    /// The address without credentials.
-    fn address(&self) -> String {
-        format!("{}://{}", self.scheme.as_str(), authority(&self.host, self.port))
-    }
 }
 
 /// The words with a proxy that make a fresh connection to it one to a server: `CONNECT` (RFC 9110, section 9.3.6), or SOCKS
@@ -277,9 +272,7 @@ impl ProxyHandshake {
     }
 
     fn error(&self, problem: &str) -> NetworkError {
-        let server = authority(&self.host, self.port);
-        let message = format!("the proxy {} gives no connection to {server}: {problem}", self.proxy.address());
-        NetworkError::new(NetworkErrorKind::Connect, message)
+        NetworkError::new(NetworkErrorKind::Connect, problem).at_proxy(&self.proxy)
     }
 }
 

@@ -29,7 +29,7 @@ fn play(url: &str, host: &str, answers: &[&[u8]], size: usize) -> (Vec<Vec<u8>>,
             }
             Err(error) => {
                 assert_eq!(error.kind, NetworkErrorKind::Connect);
-                let (_, problem) = error.message.rsplit_once(":6443: ").unwrap();
+                let problem = error.message.strip_prefix(&format!("the proxy {}: ", proxy(url))).unwrap();
                 return (sent, Err(problem.to_owned()));
             }
         }

@@ -191,7 +191,7 @@ fn failures_name_the_server_and_the_proxy(stage: &Stage) {
     config.proxy = Some(Proxy::parse(&format!("http://me:secret@{nobody}")).unwrap());
     let world = stage.executor().connect(&config, &stage.settings().once()).unwrap();
     let error = world.fail(maps().get("a")).to_string();
-    let named = format!("10.0.0.1:8080 through the proxy http://{nobody}: cannot connect: ");
+    let named = format!("10.0.0.1:8080: cannot connect: the proxy http://{nobody}: ");
     assert!(error.starts_with(&named), "{error}");
     // In the head, and in the midst of the body.
     for answer in [Answer::raw([]), Answer::json(&stored("a", 5)).broken_off_at(20)] {

@@ -98,6 +98,10 @@ fn refused(stage: &Stage, config: &Config) -> String {
     let error = stage.connect(config).fail(maps().page());
     let text = format!("{error} {error:?}");
     assert!(!text.contains("s3cret"), "{text}");
+    let proxy = config.proxy.as_ref().unwrap();
+    for name in [config.server.authority().unwrap().to_string(), format!("the proxy {proxy}:")] {
+        assert_eq!(error.to_string().matches(&name).count(), 1, "{name} is named once: {error}");
+    }
     match error {
         Error::Network(error) if error.kind == NetworkErrorKind::Connect => error.message.to_string(),
         other => panic!("no failure to connect: {other:?}"),
@@ -216,7 +220,8 @@ fn a_proxy_over_tls_is_checked(stage: &Stage) {
     let error = stage.connect(&through(config, &format!("https://{}", server.address()))).fail(maps().get("a"));
     let Error::Network(error) = error else { panic!("no failure of the network: {error:?}") };
     assert_eq!(error.kind, NetworkErrorKind::Tls);
-    assert!(error.message.contains(&server.address().to_string()), "it is about the proxy: {error}");
+    let named = format!("cluster.example:8080: TLS handshake failed: the proxy https://{}: ", server.address());
+    assert!(error.to_string().starts_with(&named), "{error}");
 }
 
 fn the_servers_name_is_checked_behind_a_proxy(stage: &Stage) {
@@ -226,6 +231,8 @@ fn the_servers_name_is_checked_behind_a_proxy(stage: &Stage) {
     config = through(config, &format!("http://{address}"));
     let error = stage.connect(&config).fail(maps().page());
     assert!(matches!(&error, Error::Network(error) if error.kind == NetworkErrorKind::Tls), "{error:?}");
+    let named = format!("cluster.example:6443 through the proxy http://{address}: TLS handshake failed: ");
+    assert!(error.to_string().starts_with(&named), "{error}");
     config.tls.server_name = Some("localhost".into());
     stage.connect(&config).must(maps().page());
 }
