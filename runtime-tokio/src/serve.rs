@@ -1,10 +1,12 @@
 //! HTTPS for webhooks, metrics and probes: HTTP/1.1 as on every executor, and HTTP/2 by hyper.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,14 +18,15 @@ use cloudcoil_tls::Serving;
 use futures_util::future::{BoxFuture, Either, select};
 use http::header::HOST;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::body::{Body as _, Incoming};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsAcceptor;
 
 use crate::TokioRuntime;
@@ -108,7 +111,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for Stream<T> {
 async fn serve_http2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, connection: Connection) {
     let limits = *connection.limits();
     let connection = Arc::new(connection);
-    let (open, opened) = watch::channel(0_usize);
+    let (open, opened) = watch::channel(Exchanges::default());
     let (answering, open) = (connection.clone(), Arc::new(open));
     let room = Arc::new(Semaphore::new(BODIES * blocks(limits.body as u64) as usize));
     let service = service_fn(move |request| answered(answering.clone(), open.clone(), room.clone(), request));
@@ -120,47 +123,120 @@ async fn serve_http2(io: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, c
         .max_concurrent_streams(STREAMS)
         .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX));
     let mut served = pin!(builder.serve_connection(TokioIo::new(io), service));
-    let (idle, stopped) = (pin!(idle(opened, limits.arrival, limits.idle)), pin!(connection.stopped()));
-    let patience = match select(served.as_mut(), select(idle, stopped)).await {
-        // A connection that breaks is the client's affair.
-        Either::Left(_) => return,
-        Either::Right((Either::Left(_), _)) => limits.arrival,
+    let (end, stopped) = (pin!(end(opened, limits.arrival, limits.idle)), pin!(connection.stopped()));
+    let patience = match select(served.as_mut(), select(end, stopped)).await {
+        // A connection that breaks is the client's affair, and one whose answers are not taken closes at once.
+        Either::Left(_) | Either::Right((Either::Left((End::Overdue, _)), _)) => return,
+        Either::Right((Either::Left((End::Idle, _)), _)) => limits.arrival,
         Either::Right((Either::Right(_), _)) => {
             limits.transfer.saturating_add(limits.handler).saturating_add(limits.reply)
         }
     };
     served.as_mut().graceful_shutdown();
     // A client that says no goodbye, or takes nothing in, is not waited for.
-    let _ = tokio::time::timeout(patience, served).await;
+    let _ = timeout(patience, served).await;
 }
 
-/// Ends when no request is open, and there was none for a while.
-async fn idle(mut open: watch::Receiver<usize>, first: Duration, later: Duration) {
+/// The requests that are open, and until when the client may take in the answer to each, once there is one.
+#[derive(Default)]
+struct Exchanges {
+    begun: u64,
+    open: BTreeMap<u64, Option<Instant>>,
+}
+
+/// A request that is open until its answer is taken.
+struct Exchange {
+    all: Arc<watch::Sender<Exchanges>>,
+    number: u64,
+}
+
+impl Exchange {
+    fn begin(all: Arc<watch::Sender<Exchanges>>) -> Self {
+        let mut number = 0;
+        all.send_modify(|exchanges| {
+            (number, exchanges.begun) = (exchanges.begun, exchanges.begun + 1);
+            exchanges.open.insert(number, None);
+        });
+        Self { all, number }
+    }
+
+    /// From now on the client has so much time.
+    fn answer(&self, reply: Duration) {
+        self.all.send_modify(|exchanges| {
+            exchanges.open.insert(self.number, Instant::now().checked_add(reply));
+        });
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.all.send_modify(|exchanges| {
+            exchanges.open.remove(&self.number);
+        });
+    }
+}
+
+/// Why nothing more is to be served.
+enum End {
+    /// No request is open, and there was none for a while.
+    Idle,
+    /// An answer was not taken in time.
+    Overdue,
+}
+
+async fn end(mut exchanges: watch::Receiver<Exchanges>, first: Duration, later: Duration) -> End {
     let mut patience = first;
     loop {
-        let is_busy = *open.borrow_and_update() > 0;
-        match tokio::time::timeout(patience, open.changed()).await {
-            Err(_) if !is_busy => return,
-            Err(_) => {}
+        let (is_busy, due) = {
+            let exchanges = exchanges.borrow_and_update();
+            (!exchanges.open.is_empty(), exchanges.open.values().flatten().min().copied())
+        };
+        let changed = exchanges.changed();
+        let changed = match due {
+            Some(at) => timeout_at(at, changed).await,
+            None => timeout(patience, changed).await,
+        };
+        match changed {
             Ok(_) => patience = later,
+            Err(_) if due.is_some() => return End::Overdue,
+            Err(_) if !is_busy => return End::Idle,
+            Err(_) => {}
         }
+    }
+}
+
+/// An answer on its way, piece by piece, so that it lasts as long as the client takes it in, but for the last piece.
+struct Reply {
+    rest: Bytes,
+    _exchange: Exchange,
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = self.rest.len().min(PIECE);
+        let piece = self.rest.split_to(length);
+        Poll::Ready((length > 0).then(|| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
     }
 }
 
 async fn answered(
     connection: Arc<Connection>,
-    open: Arc<watch::Sender<usize>>,
+    open: Arc<watch::Sender<Exchanges>>,
     room: Arc<Semaphore>,
     request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    struct Open(Arc<watch::Sender<usize>>);
-    impl Drop for Open {
-        fn drop(&mut self) {
-            self.0.send_modify(|open| *open -= 1);
-        }
-    }
-    open.send_modify(|open| *open += 1);
-    let _open = Open(open);
+) -> Result<Response<Reply>, Infallible> {
+    let exchange = Exchange::begin(open);
     let method = request.method().clone();
     let limits = connection.limits();
     let length = request.body().size_hint().exact().unwrap_or(limits.body as u64).min(limits.body as u64);
@@ -174,7 +250,8 @@ async fn answered(
     };
     // These announce an answer, and are none.
     let response = if response.status().is_informational() { panicked() } else { response };
-    Ok(fit(response, &method).map(Full::new))
+    exchange.answer(limits.reply);
+    Ok(fit(response, &method).map(|rest| Reply { rest, _exchange: exchange }))
 }
 
 /// How much room a body takes.
@@ -207,7 +284,7 @@ async fn request_of(connection: &Connection, request: Request<Incoming>) -> Resu
     Ok(Request::from_parts(head, body))
 }
 
-/// How many bytes are received at once, at the most.
+/// How many bytes are received, or sent over HTTP/2, at once, at the most.
 const PIECE: usize = 16 << 10;
 
 /// How often a silent connection of HTTP/2 is asked whether it lives, and how long it may take to say so.

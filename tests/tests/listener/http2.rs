@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cloudcoil_apiserver::Tls as Authority;
@@ -20,7 +20,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::raw::{Raw, served, trusting};
-use crate::worlds::{Tokio, World as _, local};
+use crate::worlds::{Tokio, World as _, handler, local};
 
 /// Runs `talk` with a client and what listens to it.
 fn over_http2<F: Future<Output = ()>>(
@@ -120,6 +120,34 @@ fn a_connection_without_requests_is_closed_after_a_while() {
     while !raw.is_over() {}
     let mut silent = Raw::tls_for(server.address(), &trusting(&authority), b"h2").unwrap();
     while !silent.is_over() {}
+}
+
+#[test]
+fn an_answer_that_is_not_taken_ends_its_connection() {
+    // The words that begin every connection, with settings that leave no room for an answer, some, or all of it.
+    let settings = |window: u32| {
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04";
+        [&preface[..], &window.to_be_bytes()].concat()
+    };
+    // GET https://a/
+    let request = b"\0\0\x06\x01\x05\0\0\0\x01\x82\x84\x87\x41\x01a";
+    let authority = Authority::generate(&[]).unwrap();
+    let limits = ListenLimits { reply: Duration::from_millis(200), ..ListenLimits::default() };
+    let long = handler(|_| Response::new(vec![b'x'; 60_000].into()));
+    let server = Tokio::listen(ListenConfig { tls: Some(served(&authority)), limits, ..local() }, long).unwrap();
+    let connect = || Raw::tls_for(server.address(), &trusting(&authority), b"h2").unwrap();
+    for window in [0, 20_000] {
+        let (mut raw, started) = (connect(), Instant::now());
+        raw.send(&[&settings(window)[..], request].concat());
+        while !raw.is_over() {}
+        assert!(started.elapsed() < Duration::from_secs(50), "{window}");
+    }
+    let (mut taking, started) = (connect(), Instant::now());
+    taking.send(&[&settings(60_000)[..], request].concat());
+    while started.elapsed() < 2 * limits.reply {
+        taking.send(b"\0\0\x08\x06\0\0\0\0\0are you?");
+        taking.read_to("are you?").expect("a connection whose answers are taken stays open");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use cloudcoil_runtime::core::NetworkErrorKind;
@@ -35,6 +36,10 @@ scenarios! {
     SCRIPT {
         a_long_address_is_sent_whole,
         redirections_are_not_followed,
+    }
+    VIRTUAL {
+        a_request_that_is_not_taken_up_is_sent_again_at_once,
+        a_server_that_takes_nothing_up_is_asked_less_and_less_and_given_up,
     }
     SOCKETS {
         a_server_that_is_not_there_is_a_failure_to_connect,
@@ -176,6 +181,38 @@ fn redirections_are_not_followed(stage: &Stage) {
         assert_eq!(play.fail(maps().get("a")).code(), Some(code));
         assert_eq!(play.seen().len(), 1, "credentials are for the server that was named");
     }
+}
+
+fn a_request_that_is_not_taken_up_is_sent_again_at_once(stage: &Stage) {
+    let mut number = 0;
+    let play = stage.play(Box::new(move |seen| {
+        number += 1;
+        match seen.path.ends_with("/configmaps") && seen.method == "GET" {
+            _ if number % 2 == 1 => Answer::unprocessed(),
+            true if seen.is_watch() => Answer::watch(&[super::event("ADDED", "b", 11)]),
+            true => Answer::list("10", &[]),
+            false => Answer::json(&stored("a", 5)),
+        }
+    }));
+    let mut requests = 0;
+    for op in [maps().get("a"), maps().create(map("a", "1")), maps().replace(map("a", "1")), maps().delete("a")] {
+        play.must(op);
+        requests += 2;
+        let seen = play.seen();
+        let [refused, taken] = &seen[requests - 2..] else { panic!("{seen:?}") };
+        assert_eq!((&refused.method, &refused.path, &refused.body), (&taken.method, &taken.path, &taken.body));
+    }
+    let events = play.watch(maps().follow().in_pages_of(500));
+    assert_eq!(super::told(&events, 3), ["restarted", "synced", "applied b 11"]);
+    assert_eq!((play.seen().len(), play.elapsed()), (requests + 4, Duration::ZERO));
+}
+
+fn a_server_that_takes_nothing_up_is_asked_less_and_less_and_given_up(stage: &Stage) {
+    let play = stage.play_with(Box::new(|_| Answer::unprocessed()), &stage.settings());
+    let Error::Network(error) = play.fail(maps().create(map("a", "1"))) else { panic!("no failure of the network") };
+    assert_eq!((error.kind, error.attempts), (NetworkErrorKind::Unprocessed, 6), "{error:?}");
+    assert_eq!(play.seen().len(), 12, "each attempt is two at once");
+    assert!(play.elapsed() >= Duration::from_secs(5), "{:?}", play.elapsed());
 }
 
 fn a_server_that_is_not_there_is_a_failure_to_connect(stage: &Stage) {

@@ -43,6 +43,8 @@ pub(crate) enum Then {
     Reset,
     /// The server says no more, and the connection stays open.
     Silence,
+    /// The server says that it has not looked at the request. In virtual time alone: HTTP/1.1 has no words for it.
+    Refuse,
 }
 
 impl Answer {
@@ -98,6 +100,11 @@ impl Answer {
     /// Nothing, for ever.
     pub(crate) fn silence() -> Self {
         Self { then: Then::Silence, ..Self::raw([]) }
+    }
+
+    /// Nothing: the request is not looked at.
+    pub(crate) fn unprocessed() -> Self {
+        Self { then: Then::Refuse, ..Self::raw([]) }
     }
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {

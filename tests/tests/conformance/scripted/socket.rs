@@ -185,6 +185,7 @@ fn give(stream: &mut dyn Talk, answer: Answer) -> io::Result<Option<Side>> {
             return Ok(Some(Side::Server));
         }
         Then::Silence => {}
+        Then::Refuse => panic!("HTTP/1.1 has no words for it"),
     }
     // Whatever the client still says, it is not reset for that.
     while stream.read(&mut [0; 1024])? > 0 {}

@@ -59,6 +59,7 @@ impl Scripted {
         let result = match then {
             _ if ends => Ok(()),
             Then::Silence => return,
+            Then::Refuse => Err(NetworkError::new(NetworkErrorKind::Unprocessed, "it is refused")),
             Then::Reset => lost("connection reset by peer"),
             Then::Close | Then::Finish | Then::End => lost("the connection was closed before the end of the answer"),
         };
