@@ -75,7 +75,7 @@ impl Raw {
             }
             text.push(byte[0]);
         }
-        Ok(String::from_utf8(text).unwrap())
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The next answer, to anything but `HEAD`.

@@ -204,7 +204,8 @@ fn a_request_that_is_not_taken_up_is_sent_again_at_once(stage: &Stage) {
     }
     let events = play.watch(maps().follow().in_pages_of(500));
     assert_eq!(super::told(&events, 3), ["restarted", "synced", "applied b 11"]);
-    assert_eq!((play.seen().len(), play.elapsed()), (requests + 4, Duration::ZERO));
+    assert_eq!(play.seen().len(), requests + 4);
+    assert!(play.elapsed() < Duration::from_millis(200), "nobody has waited: {:?}", play.elapsed());
 }
 
 fn a_server_that_takes_nothing_up_is_asked_less_and_less_and_given_up(stage: &Stage) {

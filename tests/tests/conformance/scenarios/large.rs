@@ -25,7 +25,7 @@ scenarios! {
     CONNECTIONS {
         long_headers_are_read,
         many_headers_are_read,
-        heads_without_end_are_refused,
+        heads_without_measure_are_refused,
     }
 }
 
@@ -136,12 +136,13 @@ fn many_headers_are_read(stage: &Stage) {
     }
 }
 
-fn heads_without_end_are_refused(stage: &Stage) {
+fn heads_without_measure_are_refused(stage: &Stage) {
     let long = format!("X-Long: {}\r\n", "x".repeat(10_000));
     for (line, count) in [(long.as_str(), 100), ("x: y\r\n", 5000)] {
         let head = Bytes::from_static(b"HTTP/1.1 200 OK\r\n");
-        let endless = Answer::raw(std::iter::once(head).chain(std::iter::repeat_n(line.to_owned().into(), count)));
-        let play = stage.play(in_order([endless, Answer::json(&stored("a", 5))]));
+        let lines = std::iter::repeat_n(line.to_owned().into(), count);
+        let answer = Answer::raw(std::iter::once(head).chain(lines).chain([Bytes::from_static(b"\r\n")]));
+        let play = stage.play(in_order([answer, Answer::json(&stored("a", 5))]));
         let Error::Network(error) = play.fail(maps().get("a")) else { panic!("no failure of the network") };
         assert_eq!((error.kind, &*error.message), (NetworkErrorKind::Protocol, "the head of the answer is too long"));
         play.must(maps().get("a"));
