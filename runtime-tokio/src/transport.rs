@@ -1,11 +1,12 @@
 //! HTTP by hyper.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use cloudcoil_runtime::core::NetworkError;
 use cloudcoil_runtime::core::config::{Config, ConfigError, Tls};
-use cloudcoil_runtime::core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::{Body, Carrier, LocalSystem, Session, Transport};
+use cloudcoil_tls::Current;
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::Full;
@@ -27,8 +28,8 @@ impl HyperTransport {
     /// # Errors
     /// [`ConfigError`] where TLS, the proxy or the impersonated user cannot be as configured.
     pub fn new(config: &Config, runtime: TokioRuntime) -> Result<Self, ConfigError> {
-        let carrier = Arc::new(HyperCarrier::new(config)?);
-        Ok(Self(Session::new(config, Arc::new(runtime), carrier, Arc::new(LocalSystem))?))
+        let pools = Current::new(config, |config| Ok(Arc::new(Pool::new(Connector::new(config)?))))?;
+        Ok(Self(Session::new(config, Arc::new(runtime), Arc::new(HyperCarrier(pools)), Arc::new(LocalSystem))?))
     }
 }
 
@@ -38,27 +39,7 @@ impl Transport for HyperTransport {
     }
 }
 
-/// Keeps a pool of connections for the certificates that are in use. When they change, there is a new pool; the old connections
-/// close as soon as the exchanges on them have ended, for nobody can start another.
-struct HyperCarrier(Mutex<(Config, Arc<Pool>)>);
-
-impl HyperCarrier {
-    fn new(config: &Config) -> Result<Self, ConfigError> {
-        Ok(Self(Mutex::new((config.clone(), Arc::new(Pool::new(Connector::new(config)?))))))
-    }
-
-    fn pool(&self, tls: &Tls) -> Result<Arc<Pool>, ConfigError> {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0.tls != *tls {
-            let mut config = current.0.clone();
-            config.tls = tls.clone();
-            let pool = Arc::new(Pool::new(Connector::new(&config)?));
-            tracing::debug!("connecting anew with other certificates");
-            *current = (config, pool);
-        }
-        Ok(current.1.clone())
-    }
-}
+struct HyperCarrier(Current<Arc<Pool>>);
 
 impl Carrier for HyperCarrier {
     fn carry(
@@ -66,11 +47,8 @@ impl Carrier for HyperCarrier {
         request: Request<Bytes>,
         tls: Arc<Tls>,
     ) -> BoxFuture<'static, Result<Response<Body>, NetworkError>> {
-        let pool = self.pool(&tls);
-        Box::pin(async move {
-            let pool = pool.map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
-            pool.send(request.map(Full::new)).await
-        })
+        let pool = self.0.with(&tls);
+        Box::pin(async move { pool?.send(request.map(Full::new)).await })
     }
 
     fn check(&self, tls: &Tls) -> Result<(), ConfigError> {

@@ -10,6 +10,7 @@
 //! # Ok::<(), cloudcoil_core::config::ConfigError>(())
 //! ```
 
+mod current;
 mod route;
 mod server;
 
@@ -32,6 +33,7 @@ use rustls::{
 use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
+pub use current::Current;
 pub use route::{Route, Step};
 pub use server::{Serving, subject};
 

@@ -6,13 +6,14 @@ mod http;
 mod wire;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ::http::{Request, Response};
 use bytes::Bytes;
+use cloudcoil_core::NetworkError;
 use cloudcoil_core::config::{Config, ConfigError, Tls};
-use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::LocalSystem;
+use cloudcoil_tls::Current;
 
 use self::http::Connections;
 use crate::{Body, Cancel, Carrier, Session, Transport};
@@ -27,7 +28,7 @@ impl UreqTransport {
     /// # Errors
     /// [`ConfigError`] where TLS or the impersonated user cannot be as configured.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
-        let carrier = UreqCarrier(Mutex::new((config.clone(), Connections::new(config)?)));
+        let carrier = UreqCarrier(Current::new(config, Connections::new)?);
         Ok(Self(Session::new(config, Arc::new(carrier), Arc::new(LocalSystem))?))
     }
 }
@@ -44,27 +45,11 @@ impl fmt::Debug for UreqTransport {
     }
 }
 
-/// The connections that were made with the certificates that are in use.
-struct UreqCarrier(Mutex<(Config, Connections)>);
-
-impl UreqCarrier {
-    fn connections(&self, tls: &Tls) -> Result<Connections, ConfigError> {
-        // What is in there is whole, whoever has panicked.
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.0.tls != *tls {
-            let mut config = current.0.clone();
-            config.tls = tls.clone();
-            let connections = Connections::new(&config)?;
-            *current = (config, connections);
-        }
-        Ok(current.1.clone())
-    }
-}
+struct UreqCarrier(Current<Connections>);
 
 impl Carrier for UreqCarrier {
     fn carry(&self, request: Request<Bytes>, tls: Arc<Tls>, cancel: &Cancel) -> Result<Response<Body>, NetworkError> {
-        let refused = |error: ConfigError| NetworkError::new(NetworkErrorKind::Tls, error.to_string());
-        self.connections(&tls).map_err(refused)?.send(request, cancel)
+        self.0.with(&tls)?.send(request, cancel)
     }
 
     fn check(&self, tls: &Tls) -> Result<(), ConfigError> {

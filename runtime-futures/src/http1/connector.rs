@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cloudcoil_core::config::{Config, ConfigError, Tls};
+use cloudcoil_core::config::{Config, ConfigError};
 use cloudcoil_core::proxy::{ProxyHandshake, ProxyStep};
 use cloudcoil_core::{NetworkError, NetworkErrorKind};
 use cloudcoil_runtime::{LocalSystem, Runtime};
@@ -20,23 +20,11 @@ use super::{Dial, Io};
 pub(crate) struct Connector {
     route: Route,
     dial: Arc<dyn Dial>,
-    config: Config,
 }
 
 impl Connector {
     pub(crate) fn new(config: &Config, dial: Arc<dyn Dial>) -> Result<Self, ConfigError> {
-        Ok(Self { route: Route::new(config, &[b"http/1.1"])?, dial, config: config.clone() })
-    }
-
-    /// The same, with other certificates.
-    pub(crate) fn with_tls(&self, tls: Tls) -> Result<Self, ConfigError> {
-        let mut config = self.config.clone();
-        config.tls = tls;
-        Self::new(&config, self.dial.clone())
-    }
-
-    pub(crate) const fn tls(&self) -> &Tls {
-        &self.config.tls
+        Ok(Self { route: Route::new(config, &[b"http/1.1"])?, dial })
     }
 
     /// See [`Route::forwarding`].

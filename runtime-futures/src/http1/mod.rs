@@ -5,7 +5,7 @@ mod connector;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use cloudcoil_core::config::{Config, ConfigError, Tls};
 use cloudcoil_core::http1::{Part, encode, encode_forwarded, may_repeat};
 use cloudcoil_core::{NetworkError, NetworkErrorKind, Time};
 use cloudcoil_runtime::{Body, Carrier, Runtime};
-use cloudcoil_tls::Route;
+use cloudcoil_tls::{Current, Route};
 use futures_util::future::BoxFuture;
 use futures_util::io::{AsyncRead, AsyncWrite};
 use futures_util::stream;
@@ -54,14 +54,14 @@ pub struct Http1 {
 
 struct Shared {
     runtime: Arc<dyn Runtime>,
-    pool: Mutex<Pool>,
+    pools: Current<Arc<Pool>>,
 }
 
 /// The connections that were made with the same certificates.
 struct Pool {
-    connector: Arc<Connector>,
+    connector: Connector,
     /// Connections that carry nothing, and since when.
-    idle: Vec<(Connection, Time)>,
+    idle: Mutex<Vec<(Connection, Time)>>,
 }
 
 impl Http1 {
@@ -70,8 +70,10 @@ impl Http1 {
     /// # Errors
     /// [`ConfigError::InvalidPem`] or [`ConfigError::InvalidServer`], where TLS cannot be set up as configured.
     pub fn new(config: &Config, dial: Arc<dyn Dial>, runtime: Arc<dyn Runtime>) -> Result<Self, ConfigError> {
-        let connector = Arc::new(Connector::new(config, dial)?);
-        Ok(Self { shared: Arc::new(Shared { runtime, pool: Mutex::new(Pool { connector, idle: Vec::new() }) }) })
+        let pools = Current::new(config, move |config| {
+            Ok(Arc::new(Pool { connector: Connector::new(config, dial.clone())?, idle: Mutex::default() }))
+        })?;
+        Ok(Self { shared: Arc::new(Shared { runtime, pools }) })
     }
 
     /// Sends a request, whose URI is absolute, and answers once the head of the answer is there. Dropping the future or the body
@@ -80,40 +82,41 @@ impl Http1 {
     /// # Errors
     /// By its kind, a [`NetworkError`] tells whether the request can have reached the server.
     pub async fn send(&self, mut request: Request<Bytes>, tls: Arc<Tls>) -> Result<Response<Body>, NetworkError> {
-        let connector = self.connector(&tls)?;
-        let bytes = match connector.forwarding() {
+        let pool = self.shared.pools.with(&tls)?;
+        let bytes = match pool.connector.forwarding() {
             None => encode(&request)?,
             Some(authorization) => {
                 request.headers_mut().extend(authorization.map(|value| (PROXY_AUTHORIZATION, value)));
                 encode_forwarded(&request)?
             }
         };
-        let (mut connection, is_new) = self.connection(&connector).await?;
+        let (mut connection, is_new) = self.connection(&pool).await?;
         let mut answered = ask(&mut connection, &bytes, request.method()).await;
         if let Err(error) = &answered
             && may_repeat(request.method(), is_new, error)
         {
-            connection = connector.connect(&*self.shared.runtime).await?;
+            connection = pool.connector.connect(&*self.shared.runtime).await?;
             answered = ask(&mut connection, &bytes, request.method()).await;
         }
         let (status, headers) = answered?;
-        let mut response = Response::new(self.body(connection, connector));
+        let mut response = Response::new(self.body(connection, Arc::downgrade(&pool)));
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         Ok(response)
     }
 
-    fn body(&self, connection: Connection, connector: Arc<Connector>) -> Body {
+    /// Whose connection is kept when it has been read to its end, unless its pool is not in use any more.
+    fn body(&self, connection: Connection, pool: Weak<Pool>) -> Body {
         let http = self.clone();
         let pieces = stream::unfold(Some(connection), move |connection| {
-            let (http, connector) = (http.clone(), connector.clone());
+            let (http, pool) = (http.clone(), pool.clone());
             async move {
                 let mut connection = connection?;
                 match connection.part().await {
                     Ok(Part::Data(bytes)) => Some((Ok(bytes), Some(connection))),
                     Ok(Part::End { reusable }) => {
-                        if reusable {
-                            http.keep(connection, &connector);
+                        if let Some(pool) = pool.upgrade().filter(|_| reusable) {
+                            pool.keep(connection, http.shared.runtime.now().mono);
                         }
                         None
                     }
@@ -125,41 +128,15 @@ impl Http1 {
         Box::pin(pieces)
     }
 
-    /// What connects with certificates; the connections of others are forgotten.
-    fn connector(&self, tls: &Tls) -> Result<Arc<Connector>, NetworkError> {
-        let mut pool = self.pool();
-        if pool.connector.tls() != tls {
-            let connector = pool.connector.with_tls(tls.clone());
-            let connector = connector.map_err(|error| NetworkError::new(NetworkErrorKind::Tls, error.to_string()))?;
-            pool.connector = Arc::new(connector);
-            pool.idle.clear();
-        }
-        Ok(pool.connector.clone())
-    }
-
     /// A connection that is still there, or else a new one; and whether it is new.
-    async fn connection(&self, connector: &Arc<Connector>) -> Result<(Connection, bool), NetworkError> {
+    async fn connection(&self, pool: &Pool) -> Result<(Connection, bool), NetworkError> {
         let now = self.shared.runtime.now().mono;
-        while let Some((mut connection, since)) = self.pool().take(connector) {
+        while let Some((mut connection, since)) = pool.take() {
             if now.since(since) < IDLE && connection.is_quiet() {
                 return Ok((connection, false));
             }
         }
-        Ok((connector.connect(&*self.shared.runtime).await?, true))
-    }
-
-    fn keep(&self, connection: Connection, connector: &Arc<Connector>) {
-        let now = self.shared.runtime.now().mono;
-        let mut pool = self.pool();
-        pool.idle.retain(|(_, since)| now.since(*since) < IDLE);
-        if pool.idle.len() < MAX_IDLE && Arc::ptr_eq(&pool.connector, connector) {
-            pool.idle.push((connection, now));
-        }
-    }
-
-    fn pool(&self) -> MutexGuard<'_, Pool> {
-        // Pushing, popping and replacing leave a pool whole.
-        self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok((pool.connector.connect(&*self.shared.runtime).await?, true))
     }
 }
 
@@ -181,8 +158,21 @@ async fn ask(
 }
 
 impl Pool {
-    fn take(&mut self, connector: &Arc<Connector>) -> Option<(Connection, Time)> {
-        if Arc::ptr_eq(&self.connector, connector) { self.idle.pop() } else { None }
+    fn take(&self) -> Option<(Connection, Time)> {
+        self.idle().pop()
+    }
+
+    fn keep(&self, connection: Connection, now: Time) {
+        let mut idle = self.idle();
+        idle.retain(|(_, since)| now.since(*since) < IDLE);
+        if idle.len() < MAX_IDLE {
+            idle.push((connection, now));
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(Connection, Time)>> {
+        // Pushing and popping leave it whole.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
