@@ -14,7 +14,7 @@ use cloudcoil_runtime::core::Evicted;
 use cloudcoil_runtime::core::config::{Impersonation, Overrides};
 use cloudcoil_testing::ControlPlane;
 use cloudcoil_tokio::{ConfigSource, load_config, prelude::*};
-use futures_util::future::join;
+use futures_util::future::{join, join_all};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512};
 use serde_json::{Value, json};
@@ -172,4 +172,28 @@ fn map(name: &str, value: &str) -> ConfigMap {
 
 fn value(map: &ConfigMap) -> &str {
     map.data.as_ref().and_then(|data| data.get("key")).map_or("", |value| value)
+}
+
+/// As `--goaway-chance` makes API servers do behind load balancers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_are_done_once_each_while_the_server_closes_connections_by_chance() {
+    let name = "writes_are_done_once_each_while_the_server_closes_connections_by_chance";
+    let builder = ControlPlane::builder().apiserver_flag("goaway-chance", "0.02");
+    let Some(plane) = builder.start_or_skip(name) else { return };
+    let client = client(ConfigSource::from_kubeconfig(plane.kubeconfig_path())).await;
+    let maps = client.api::<ConfigMap>();
+    let writers = (0..20).map(|writer| {
+        let maps = maps.clone();
+        async move {
+            for number in 0..25 {
+                let mut map = ConfigMap::default();
+                map.metadata.name = Some(format!("map-{writer}-{number}"));
+                maps.create(&map).await.unwrap();
+            }
+            for number in 0..25 {
+                maps.delete(&format!("map-{writer}-{number}")).await.unwrap();
+            }
+        }
+    });
+    join_all(writers).await;
 }

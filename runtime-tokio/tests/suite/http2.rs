@@ -280,7 +280,8 @@ async fn readers_who_lag_hold_up_nobody_else() {
     let send = |path| transport.send(Request::get(path).body(Bytes::new()).unwrap());
     let mut lagging = join_all((0..20).map(|_| send("/watch"))).await;
     for _ in 0..20 {
-        let hello: Vec<Bytes> = send("/x").await.unwrap().into_body().try_collect().await.unwrap();
+        let hello = async { send("/x").await.unwrap().into_body().try_collect::<Vec<Bytes>>().await.unwrap() };
+        let hello = tokio::time::timeout(Duration::from_secs(60), hello).await.expect("there is room for it");
         assert_eq!(hello.concat(), b"hello");
     }
     let late = lagging.pop().unwrap().unwrap().into_body();
