@@ -27,6 +27,9 @@ pub fn decode<T: DeserializeOwned>(answer: &Answer) -> Result<T, Error> {
 pub(crate) fn decode_borrowed<'a, T: Deserialize<'a>>(answer: &'a Answer) -> Result<T, Error> {
     check(answer)?;
     let text = str::from_utf8(&answer.body).map_err(|error| not_json(answer, no_text(error)))?;
+    if is_failure(text) {
+        return Err(failure(answer));
+    }
     serde_json::from_str(text).map_err(|error| match error.classify() {
         Category::Data if text.trim_start().starts_with('{') => Error::Decode(fault_of::<T>(text, "object")),
         Category::Eof => not_json(answer, BodyProblem::Truncated),
@@ -91,6 +94,23 @@ fn fault_of<'a, T: Deserialize<'a>>(json: &'a str, kind: &str) -> DecodeError {
 fn path_of(path: &serde_path_to_error::Path) -> String {
     let text = path.to_string();
     if text == "." { String::new() } else { text }
+}
+
+/// Whether a successful answer carries a [`Status`] of a failure in place of what was asked for, as servers behind the API server
+/// do.
+fn is_failure(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(borrow)]
+        kind: Option<Cow<'a, str>>,
+        #[serde(borrow)]
+        status: Option<Cow<'a, str>>,
+    }
+    // Most bodies do not have the word, and need not be read twice.
+    memchr::memmem::find(text.as_bytes(), b"\"Failure\"").is_some()
+        && serde_json::from_str(text).is_ok_and(|Told { kind, status }| {
+            kind.as_deref() == Some("Status") && status.as_deref() == Some("Failure")
+        })
 }
 
 /// The error for an answer that says no.
@@ -171,7 +191,7 @@ pub(crate) fn body_error(answer: &Answer, problem: BodyProblem) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Resource;
+    use crate::{Resource, Unstructured};
     use http::{StatusCode, header};
     use k8s_openapi::api::core::v1::Pod;
 
@@ -218,6 +238,19 @@ mod tests {
         match decode::<Pod>(&answer(200, body)) {
             Err(Error::Decode(error)) => assert_eq!((&*error.object, &*error.path), ("Pod ns/a", "spec.containers")),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_failure_in_place_of_an_object_is_a_refusal() {
+        let body = br#"{"kind":"Status","status":"Failure","reason":"Forbidden","code":403,"message":"no"}"#;
+        let error = decode::<Unstructured>(&answer(200, body)).unwrap_err();
+        assert!(matches!(&error, Error::Api(status) if status.reason == "Forbidden"), "{error:?}");
+        assert_eq!(error.code(), Some(403));
+        for body in
+            [&br#"{"kind":"Status","status":"Success"}"#[..], br#"{"kind":"Job","status":{"Failure":"Failure"}}"#]
+        {
+            assert!(decode::<Unstructured>(&answer(200, body)).is_ok());
         }
     }
 

@@ -16,6 +16,7 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service as _;
 
 use crate::candid::Candid;
+use crate::heard::Heard;
 
 /// Makes connections to one server.
 pub(crate) struct Connector {
@@ -81,7 +82,7 @@ impl Connector {
         let mut tcp = self.tcp.clone();
         poll_fn(|context| tcp.poll_ready(context)).await.map_err(|error| connect_failure(&error))?;
         let tcp = tcp.call(address).await.map_err(|error| connect_failure(&error))?;
-        Ok(Box::new(tcp.into_inner()))
+        Ok(Box::new(Heard::new(tcp.into_inner())))
     }
 }
 

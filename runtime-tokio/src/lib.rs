@@ -20,6 +20,7 @@ mod candid;
 mod connect;
 mod connector;
 mod failure;
+mod heard;
 mod pool;
 mod runtime;
 mod serve;

@@ -90,7 +90,7 @@ fn encrypt(
         while tls.conn.is_handshaking() {
             tls.conn.complete_io(&mut tls.sock)?;
         }
-        Ok(Box::new(Candid(tls)))
+        Ok(Box::new(tls))
     };
     wire.within(shake)?.map_err(|error| cloudcoil_tls::handshake_failure(&error))
 }
@@ -151,38 +151,6 @@ type Stream = Box<dyn Io>;
 trait Io: Read + Write + Send + Sync {}
 
 impl<T: Read + Write + Send + Sync> Io for T {}
-
-/// A connection over TLS that says why it breaks: in TLS 1.3 a server that does not take a client's certificate says so, and closes, when
-/// requests are on their way.
-struct Candid(StreamOwned<ClientConnection, Stream>);
-
-impl Candid {
-    fn cause(&mut self, broken: io::Error) -> io::Error {
-        let StreamOwned { conn, sock } = &mut self.0;
-        while let Ok(1..) = conn.read_tls(sock) {
-            if let Err(said) = conn.process_new_packets() {
-                return io::Error::new(io::ErrorKind::InvalidData, said);
-            }
-        }
-        broken
-    }
-}
-
-impl Read for Candid {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-}
-
-impl Write for Candid {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(|broken| self.cause(broken))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(|broken| self.cause(broken))
-    }
-}
 
 impl Link {
     fn is_silent(&mut self) -> bool {

@@ -19,11 +19,13 @@ pub(super) struct Wire {
     turn: Mutex<u64>,
     /// When whoever is blocked in it has waited enough.
     until: Mutex<Option<Instant>>,
+    /// Why nothing can be sent any more.
+    unsent: Mutex<Option<io::Error>>,
 }
 
 impl Wire {
     pub(super) fn new(tcp: TcpStream) -> Arc<Self> {
-        Arc::new(Self { tcp, turn: Mutex::default(), until: Mutex::default() })
+        Arc::new(Self { tcp, turn: Mutex::default(), until: Mutex::default(), unsent: Mutex::default() })
     }
 
     pub(super) const fn tcp(&self) -> &TcpStream {
@@ -96,18 +98,35 @@ pub(super) struct WireIo(pub(super) Arc<Wire>);
 
 impl Read for WireIo {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.block(|mut tcp| tcp.read(buffer))
+        match self.0.block(|mut tcp| tcp.read(buffer)) {
+            Ok(0) => lock(&self.0.unsent).take().map_or(Ok(0), Err),
+            result => result,
+        }
     }
 }
 
 impl Write for WireIo {
+    /// A server that refuses before it has read everything may close at once, and what it said is still to be read: so what cannot
+    /// be sent any more goes nowhere, and that is told where reading ends.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.block(|mut tcp| tcp.write(bytes))
+        match self.0.block(|mut tcp| tcp.write(bytes)) {
+            Err(error) if is_over(&error) => {
+                lock(&self.0.unsent).get_or_insert(error);
+                Ok(bytes.len())
+            }
+            result => result,
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.tcp().flush()
     }
+}
+
+/// Whether the other side has closed the connection.
+fn is_over(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
 }
 
 /// The exchange that this thread has ureq send a request for: ureq calls connectors and connections on the thread that it

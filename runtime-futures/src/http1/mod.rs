@@ -90,6 +90,7 @@ impl Http1 {
                 encode_forwarded(&request)?
             }
         };
+        let bytes = Bytes::from(bytes);
         let (mut connection, is_new) = self.connection(&pool).await?;
         let mut answered = ask(&mut connection, &bytes, request.method()).await;
         if let Err(error) = &answered
@@ -143,17 +144,13 @@ impl Http1 {
 /// Sends a request, and reads the head of its answer.
 async fn ask(
     connection: &mut Connection,
-    bytes: &[u8],
+    bytes: &Bytes,
     method: &Method,
 ) -> Result<(StatusCode, HeaderMap), NetworkError> {
-    let sent = connection.write(bytes, method).await;
-    match (connection.part().await, sent) {
-        (Ok(Part::Head { status, headers }), _) => Ok((status, headers)),
-        // In TLS 1.3 a server that does not take a client's certificate says so, and closes, when requests are on their way.
-        (Err(said), Err(_)) if said.kind == NetworkErrorKind::Tls => Err(said),
-        // A server may refuse and close before it has read everything; only if it said nothing, the sending failed.
-        (_, Err(error)) | (Err(error), Ok(())) => Err(error),
-        (Ok(_), Ok(())) => Err(NetworkError::new(NetworkErrorKind::Protocol, "an answer without a head")),
+    connection.ask(bytes.clone(), method);
+    match connection.part().await? {
+        Part::Head { status, headers } => Ok((status, headers)),
+        _ => Err(NetworkError::new(NetworkErrorKind::Protocol, "an answer without a head")),
     }
 }
 

@@ -60,6 +60,8 @@ impl On {
         Self { executors: &[Executor::Tokio, Executor::AsyncStd, Executor::Smol], ..Self::SCRIPT };
     /// A real API server, of what is its own.
     pub(crate) const REAL: Self = Self::at(&[Place::Real]);
+    /// As [`SOCKETS`](Self::SOCKETS), for what is read while something is written: whoever blocks in one cannot do the other.
+    pub(crate) const DUPLEX: Self = Self { places: Self::SOCKETS.places, ..Self::FUTURES };
     /// What takes long.
     pub(crate) const VIRTUAL: Self = Self::at(&[Place::Simulated]);
 

@@ -1,7 +1,7 @@
 //! Connections: made, used again, and refused.
 
-use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, TcpListener};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -47,6 +47,7 @@ scenarios! {
         a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not,
         a_read_is_not_repeated_when_its_connection_answers_nonsense,
         an_answer_before_the_end_of_the_request_is_heard,
+        an_answer_is_heard_though_its_server_closes_at_once,
         an_address_may_be_ipv6,
         failures_name_the_server_and_the_proxy,
         an_unknown_authority_is_refused,
@@ -54,6 +55,9 @@ scenarios! {
         certificates_are_checked_for_their_time,
         certificates_are_not_checked_where_that_is_off,
         a_client_certificate_is_shown_where_it_is_asked_for,
+    }
+    DUPLEX {
+        an_answer_is_heard_though_its_server_reads_no_further,
     }
 }
 
@@ -250,7 +254,7 @@ fn an_idle_connection_that_the_server_has_closed_is_not_used(stage: &Stage) {
         request(number, &mut stream)?;
         stream.write_all(&bytes())?;
         drop(stream);
-        tell.send(()).map_err(std::io::Error::other)
+        tell.send(()).map_err(io::Error::other)
     });
     let world = stage.client_of(address);
     for _ in 0..5 {
@@ -267,7 +271,7 @@ fn a_read_is_repeated_when_its_connection_closes_under_it_and_a_write_is_not(sta
     let address = listen(move |number, mut stream| {
         for answers in [true, false] {
             let Some(seen) = request(number, &mut stream)? else { return Ok(()) };
-            tell.send((number, seen.method)).map_err(std::io::Error::other)?;
+            tell.send((number, seen.method)).map_err(io::Error::other)?;
             if answers {
                 stream.write_all(&bytes())?;
             }
@@ -289,7 +293,7 @@ fn a_read_is_not_repeated_when_its_connection_answers_nonsense(stage: &Stage) {
     let address = listen(move |number, mut stream| {
         for answer in [bytes(), b"nonsense\r\n\r\n".to_vec()] {
             let Some(seen) = request(number, &mut stream)? else { return Ok(()) };
-            tell.send((number, seen.method)).map_err(std::io::Error::other)?;
+            tell.send((number, seen.method)).map_err(io::Error::other)?;
             stream.write_all(&answer)?;
         }
         Ok(())
@@ -318,10 +322,35 @@ fn an_answer_before_the_end_of_the_request_is_heard(stage: &Stage) {
         let head = "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Type: application/json\r\n";
         stream.write_all(format!("{head}{}\r\n{refusal}", sized(&refusal)).as_bytes())?;
         // It takes the rest as well, as load balancers do for a while.
-        std::io::copy(&mut stream, &mut std::io::sink()).map(drop)
+        io::copy(&mut stream, &mut io::sink()).map(drop)
     });
     let error = stage.client_of(address).fail(maps().create(map("a", &"x".repeat(5_000_000))));
     assert_eq!(error.code(), Some(413), "{error:?}");
+}
+
+/// A server that refuses what is too long by its first bytes, and then does this.
+fn refusing(end: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static) -> SocketAddr {
+    listen(move |_, mut stream| {
+        stream.read_exact(&mut [0; 100])?;
+        let refusal = crate::scripted::refusal(413, "RequestEntityTooLarge", "too much").to_string();
+        stream.write_all(format!("HTTP/1.1 413 Too Large\r\n{}\r\n{refusal}", sized(&refusal)).as_bytes())?;
+        end(stream)
+    })
+}
+
+fn an_answer_is_heard_though_its_server_closes_at_once(stage: &Stage) {
+    let address = refusing(|_| Ok(()));
+    let error = stage.client_of(address).fail(maps().create(map("a", &"x".repeat(5_000_000))));
+    assert_eq!(error.code(), Some(413), "{error:?}");
+}
+
+fn an_answer_is_heard_though_its_server_reads_no_further(stage: &Stage) {
+    let (hold, held) = mpsc::channel();
+    let address = refusing(move |stream| hold.send(stream).map_err(io::Error::other));
+    // More than what the system takes from its sender.
+    let error = stage.client_of(address).fail(maps().create(map("a", &"x".repeat(8_000_000))));
+    assert_eq!(error.code(), Some(413), "{error:?}");
+    drop(held);
 }
 
 fn an_address_may_be_ipv6(stage: &Stage) {
