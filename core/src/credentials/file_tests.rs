@@ -215,7 +215,13 @@ fn a_pair_that_is_half_written_is_left_until_it_is_whole_and_that_is_said_once()
     assert_eq!(world.ask(), "2 C2 K2 A1");
     world.write(&[("/k/crt", "C3")]);
     world.wait(60_000);
-    assert_eq!(world.ask(), format!("{said}, 2 C2 K2 A1"), "it is another time");
+    assert_eq!(world.ask(), format!("{said}, 2 C2 K2 A1"));
+    world.write(&[("/k/key", "K3")]);
+    world.wait(10_000);
+    assert_eq!(world.ask(), "3 C3 K3 A1");
+    world.write(&[("/k/crt", "C4")]);
+    world.wait(60_000);
+    assert_eq!(world.ask(), format!("{said}, 3 C3 K3 A1"), "it is another time");
 }
 
 #[test]
