@@ -156,14 +156,15 @@ impl Outgoing {
     /// In TLS 1.3 a server looks at a client's certificate when the client has taken the handshake for done and sends its request,
     /// and what it says of it may be lost with the connection. So a connection that is lost before there is an answer counts, too.
     pub fn is_untrusted(&mut self, error: &NetworkError) -> bool {
-        let may_be = matches!(error.kind, NetworkErrorKind::Tls | NetworkErrorKind::Lost);
+        let may_be =
+            matches!(error.kind, NetworkErrorKind::Tls | NetworkErrorKind::Unprocessed | NetworkErrorKind::Lost);
         may_be && std::mem::replace(&mut self.may_reconnect, false)
     }
 
     /// Whether the request can be sent once more after such a failure, with other certificates: nobody has taken it up, or it does
     /// not matter how often it is.
     pub fn may_reconnect(&self, error: &NetworkError) -> bool {
-        error.kind == NetworkErrorKind::Tls || self.request.method().is_safe()
+        matches!(error.kind, NetworkErrorKind::Tls | NetworkErrorKind::Unprocessed) || self.request.method().is_safe()
     }
 
     /// Whether a request that failed so is to be sent once more, at once and over another connection.
@@ -303,7 +304,8 @@ mod tests {
         for (request, kind, may) in [
             (get("/"), NetworkErrorKind::Lost, true),
             (post.clone(), NetworkErrorKind::Lost, false),
-            (post, NetworkErrorKind::Tls, true),
+            (post.clone(), NetworkErrorKind::Tls, true),
+            (post, NetworkErrorKind::Unprocessed, true),
         ] {
             let outgoing = Target::new(&config("https://a")).unwrap().outgoing(request).unwrap();
             assert_eq!(outgoing.may_reconnect(&NetworkError::new(kind, "why")), may, "it may have been done");

@@ -23,8 +23,8 @@ use crate::listener::Reload;
 pub use accept::{Service, listen};
 pub use handle::ListenHandle;
 
-/// Answers requests, each on a thread of its own. The body is whole, and the [`Peer`](cloudcoil_core::listen::Peer) is among the extensions. It may panic, which
-/// is answered 500; when its time is up, what it answers later is not sent. It runs on to its end all the same, and counts
+/// Answers requests, each on a thread of its own. The body is whole, and the [`Peer`](cloudcoil_core::listen::Peer) is among the
+/// extensions. It may panic, which is answered 500; when its time is up, what it answers later is not sent. It runs on to its end all the same, and counts
 /// until then: while as many run as there may be connections, further requests are answered 503 at once.
 pub type RequestHandler = Arc<dyn Fn(Request<Bytes>) -> Response<Bytes> + Send + Sync>;
 
