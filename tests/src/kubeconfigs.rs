@@ -1,6 +1,7 @@
 //! Kubeconfigs of every kind, to be read by Cloudcoil and by `kubectl`: odd ones by hand, and many made of a seed.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{fs, io};
 
 use cloudcoil_core::Random;
@@ -52,6 +53,13 @@ impl Case {
             fs::write(path, content)?;
         }
         Ok(())
+    }
+
+    /// Has a command read it, as `kubectl` and `coil` are told to.
+    pub fn tell(&self, command: &mut Command, folder: &Path) {
+        command.env_remove("KUBECONFIG").envs(self.list(folder).map(|list| ("KUBECONFIG", list)));
+        command.args(self.file(folder).into_iter().flat_map(|file| ["--kubeconfig".into(), file.into_os_string()]));
+        command.args(self.context.iter().flat_map(|context| ["--context", context]));
     }
 
     /// The file to read, if one is named.

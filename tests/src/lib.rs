@@ -1,5 +1,6 @@
 //! The scenarios that hold for every part of Cloudcoil together.
 
+pub mod cluster;
 pub mod kubeconfigs;
 
 /// The README, whose Rust code is compiled and run as documentation tests.

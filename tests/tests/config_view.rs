@@ -97,16 +97,8 @@ fn compare<'a>(kubectl: &Path, root: &Path, cases: impl Iterator<Item = (usize, 
 /// What `kubectl` prints, or says when it fails.
 fn theirs(kubectl: &Path, case: &Case, folder: &Path, mode: &Mode) -> Result<Value, String> {
     let mut command = Command::new(kubectl);
-    command.args(["config", "view", "-o", "json"]).args(mode.flags).env("HOME", folder).env_remove("KUBECONFIG");
-    if let Some(file) = case.file(folder) {
-        command.arg("--kubeconfig").arg(file);
-    }
-    if let Some(list) = case.list(folder) {
-        command.env("KUBECONFIG", list);
-    }
-    if let Some(context) = &case.context {
-        command.arg("--context").arg(context);
-    }
+    command.args(["config", "view", "-o", "json"]).args(mode.flags).env("HOME", folder);
+    case.tell(&mut command, folder);
     let output = command.output().expect("kubectl starts");
     match output.status.success() {
         true => Ok(serde_json::from_slice(&output.stdout).expect("kubectl prints JSON")),

@@ -43,16 +43,7 @@ fn config_view_prints_what_kubectl_prints_of_each_kubeconfig() {
 fn view(home: &Home, program: &Path, flags: &[&str], case: &Case) -> Ended {
     let folder = home.folder.path();
     let mut command = home.command(program, &[&["config", "view", "-o", "json"], flags].concat());
-    command.env_remove("KUBECONFIG");
-    if let Some(file) = case.file(folder) {
-        command.arg("--kubeconfig").arg(file);
-    }
-    if let Some(list) = case.list(folder) {
-        command.env("KUBECONFIG", list);
-    }
-    if let Some(context) = &case.context {
-        command.arg("--context").arg(context);
-    }
+    case.tell(&mut command, folder);
     finish(command, "")
 }
 

@@ -13,10 +13,11 @@ mod threads;
 use std::process::ExitCode;
 
 use cloudcoil_runtime::core::config::Config;
+use cloudcoil_tests::cluster::Cluster;
 use libtest_mimic::{Arguments, Trial};
 
 use counts::Counts;
-use servers::{Cluster, other_authority, silent, vacant};
+use servers::{cluster, other_authority, silent, vacant};
 
 /// Lives of clients, on an executor or on threads. Each ends with everything given up that it began with.
 trait World {
@@ -45,8 +46,8 @@ type Start = fn() -> Box<dyn World>;
 type Run = Box<dyn Fn(&dyn World, usize)>;
 
 const CASES: [Case; 6] = [
-    Case { name: "a_thousand_lives_over_tcp", times: 1000, prepare: || lives(Cluster::start(false)) },
-    Case { name: "a_thousand_lives_over_tls", times: 1000, prepare: || lives(Cluster::start(true)) },
+    Case { name: "a_thousand_lives_over_tcp", times: 1000, prepare: || lives(cluster(false)) },
+    Case { name: "a_thousand_lives_over_tls", times: 1000, prepare: || lives(cluster(true)) },
     Case { name: "refused_connections", times: 200, prepare: || failures(vacant()) },
     Case { name: "servers_that_are_not_trusted", times: 100, prepare: untrusted },
     Case { name: "servers_that_say_nothing", times: 50, prepare: || failures(silent("http")) },
@@ -67,7 +68,7 @@ fn failures(config: Config) -> Run {
 }
 
 fn untrusted() -> Run {
-    let cluster = Cluster::start(true);
+    let cluster = cluster(true);
     let mut config = cluster.config();
     config.tls.ca = Some(other_authority());
     Box::new(move |world, _| {
