@@ -16,7 +16,7 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service as _;
 
 use crate::candid::Candid;
-use crate::heard::Heard;
+use crate::heard::{Ear, Heard};
 
 /// Makes connections to one server.
 pub(crate) struct Connector {
@@ -27,6 +27,7 @@ pub(crate) struct Connector {
 /// A connection, encrypted or not.
 pub(crate) struct Connection {
     pub(crate) io: TokioIo<Stream>,
+    pub(crate) ear: Ear,
     /// Whether both sides have agreed on HTTP/2.
     pub(crate) is_http2: bool,
 }
@@ -53,7 +54,9 @@ impl Connector {
 
     pub(crate) async fn connect(&self) -> Result<Connection, NetworkError> {
         let steps = self.route.steps()?;
-        let mut stream = self.dial().await.map_err(|error| self.route.about(error))?;
+        let tcp = self.dial().await.map_err(|error| self.route.about(error))?;
+        let ear = tcp.ear();
+        let mut stream: Stream = Box::new(tcp);
         let mut is_http2 = false;
         for step in steps {
             let is_proxys = step.is_proxys();
@@ -71,10 +74,10 @@ impl Connector {
                 }
             }
         }
-        Ok(Connection { io: TokioIo::new(stream), is_http2 })
+        Ok(Connection { io: TokioIo::new(stream), ear, is_http2 })
     }
 
-    async fn dial(&self) -> Result<Stream, NetworkError> {
+    async fn dial(&self) -> Result<Heard, NetworkError> {
         let (host, port) = self.route.address();
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
         let address: Uri =
@@ -82,7 +85,7 @@ impl Connector {
         let mut tcp = self.tcp.clone();
         poll_fn(|context| tcp.poll_ready(context)).await.map_err(|error| connect_failure(&error))?;
         let tcp = tcp.call(address).await.map_err(|error| connect_failure(&error))?;
-        Ok(Box::new(Heard::new(tcp.into_inner())))
+        Ok(Heard::new(tcp.into_inner()))
     }
 }
 

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use crate::connector::{Connection, Connector, Stream};
 use crate::failure::{exchange_failure, request_failure};
+use crate::heard::Ear;
 
 /// The connections to one server.
 pub(crate) struct Pool {
@@ -34,7 +35,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct Open {
     shared: Vec<Shared>,
-    idle: Vec<(http1::SendRequest<Full<Bytes>>, Instant)>,
+    idle: Vec<(Own, Instant)>,
     is_http1: bool,
     attempts: u64,
     failure: Option<NetworkError>,
@@ -48,18 +49,24 @@ struct Shared {
     limit: Limit,
 }
 
+/// An HTTP/1.1 connection.
+struct Own {
+    sender: http1::SendRequest<Full<Bytes>>,
+    ear: Ear,
+}
+
 /// How many exchanges the server allows on a connection; each that is under way holds a clone, and so does the pool.
 type Limit = Arc<AtomicUsize>;
 
 /// What carries one exchange.
 enum Link {
-    Own(http1::SendRequest<Full<Bytes>>),
+    Own(Own),
     Shared(Shared),
 }
 
 /// What an exchange holds until its answer has ended.
 enum Held {
-    Own(http1::SendRequest<Full<Bytes>>),
+    Own(Own),
     Room(Limit),
 }
 
@@ -149,7 +156,7 @@ impl Pool {
     }
 
     async fn connect(self: &Arc<Self>) -> Result<Link, NetworkError> {
-        let Connection { io, is_http2 } = self.connector.connect().await?;
+        let Connection { io, ear, is_http2 } = self.connector.connect().await?;
         if is_http2 {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             // A connection that has died is noticed within 45 seconds, also when nothing is sent on it.
@@ -171,7 +178,7 @@ impl Pool {
             let handshake = builder.handshake(io);
             let (sender, connection) = handshake.await.map_err(|error| connect_failure(&error))?;
             tokio::spawn(connection.map(drop));
-            Ok(Link::Own(sender))
+            Ok(Link::Own(Own { sender, ear }))
         }
     }
 
@@ -186,8 +193,8 @@ impl Open {
         if let Some(shared) = self.shared.iter().find(|shared| shared.has_room()) {
             return Some(Link::Shared(shared.clone()));
         }
-        self.idle.retain(|(sender, since)| !sender.is_closed() && since.elapsed() < IDLE);
-        self.idle.pop().map(|(sender, _)| Link::Own(sender))
+        self.idle.retain(|(own, since)| !own.sender.is_closed() && since.elapsed() < IDLE);
+        std::iter::from_fn(|| self.idle.pop()).map(|(own, _)| own).find(|own| own.ear.is_quiet()).map(Link::Own)
     }
 }
 
@@ -207,11 +214,11 @@ impl Link {
                 drop(sender);
                 (answer.await, Held::Room(limit))
             }
-            Self::Own(mut sender) => {
+            Self::Own(mut own) => {
                 to_http1(&mut request, is_forwarded);
                 // An error shows again when the request is sent.
-                let _ = sender.ready().await;
-                (sender.try_send_request(request).await, Held::Own(sender))
+                let _ = own.sender.ready().await;
+                (own.sender.try_send_request(request).await, Held::Own(own))
             }
         }
     }
@@ -284,7 +291,7 @@ impl futures_util::Stream for Pieces {
                 }
                 None => {
                     match self.held.take() {
-                        Some(Held::Own(sender)) => self.pool.open().idle.push((sender, Instant::now())),
+                        Some(Held::Own(own)) => self.pool.open().idle.push((own, Instant::now())),
                         // Some ways to break off pass for an end with hyper.
                         Some(Held::Room(_)) if !self.body.is_end_stream() => {
                             return Poll::Ready(Some(Err(Flaw::CutShort.into())));
